@@ -1,0 +1,41 @@
+import { defineConfig } from 'vitest/config';
+
+/** The SDK warns on every import under a Node it will leave one day; the project brings its own Node. */
+const env = { AWS_SDK_JS_NODE_VERSION_SUPPORT_WARNING_DISABLED: 'true' };
+
+interface Kind {
+  readonly testTimeoutMs: number;
+  readonly oneFileAtATime?: boolean;
+}
+
+/** One project per folder of test/: `npx vitest run --project unit` runs one kind. */
+const KINDS: Readonly<Record<string, Kind>> = {
+  unit: { testTimeoutMs: 15_000 },
+  contract: { testTimeoutMs: 60_000 },
+  rules: { testTimeoutMs: 60_000 },
+  cdk: { testTimeoutMs: 120_000 },
+  integration: { testTimeoutMs: 60_000 },
+  // Each file starts a whole local stack; two at once fight for the machine and time out.
+  e2e: { testTimeoutMs: 120_000, oneFileAtATime: true },
+};
+
+export default defineConfig({
+  test: {
+    projects: Object.entries(KINDS).map(([name, kind]) => ({
+      test: {
+        name,
+        root: import.meta.dirname,
+        include: [`test/${name}/**/*.test.ts`],
+        environment: 'node',
+        pool: 'forks' as const,
+        env,
+        fileParallelism: kind.oneFileAtATime !== true,
+        testTimeout: kind.testTimeoutMs,
+        hookTimeout: Math.max(60_000, kind.testTimeoutMs),
+        restoreMocks: true,
+        unstubEnvs: true,
+        unstubGlobals: true,
+      },
+    })),
+  },
+});
