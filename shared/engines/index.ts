@@ -1,0 +1,15 @@
+export { engineRegistry } from './catalogue.ts';
+export type {
+  EngineAdapter,
+  EngineAvailability,
+  EngineEnding,
+  EngineExecution,
+  EngineLaunch,
+  EngineLocations,
+  EngineRecord,
+  EngineTranslator,
+  PrepareContext,
+  Translation,
+} from './engine-adapter.ts';
+export type { AdapterDescriptor, EngineDefinition, ProtocolDefinition } from './engine-descriptor.ts';
+export { EngineRegistry, Registry } from './registry.ts';
