@@ -1,0 +1,54 @@
+/**
+ * The one table: keys, indexes, stream and expiry. Made by the CDK app in the cloud and by the local stack on a
+ * laptop, from this description.
+ */
+export const TABLE_SHAPE = {
+  partitionKey: 'pk',
+  sortKey: 'sk',
+  /** Epoch seconds; only for garbage (idempotency records), never for logic. */
+  timeToLive: 'expiresAt',
+  stream: 'NEW_AND_OLD_IMAGES',
+  indexes: {
+    /** Runs of one tenant, newest last. Only what a list shows, so that a heartbeat does not rewrite it. */
+    runsByTenant: {
+      name: 'runs-by-tenant',
+      partitionKey: 'tenantPk',
+      sortKey: 'createdSk',
+      include: [
+        'tenantId',
+        'runId',
+        'status',
+        'engineId',
+        'protocolId',
+        'adapterVersion',
+        'attempt',
+        'createdAt',
+        'startedAt',
+        'endedAt',
+      ],
+    },
+    /** Sparse: every pending timer, by shard and due time. The sweeper reads nothing else. */
+    due: { name: 'due', partitionKey: 'duePk', sortKey: 'dueAt', include: ['tenantId', 'runId'] },
+  },
+} as const;
+
+/** Timers are spread over this many partitions. */
+export const DUE_SHARDS = 8;
+
+/** Launches that fail this often are set aside in the dead-letter queue. */
+export const RUNS_QUEUE_MAX_RECEIVES = 5;
+/** At least six times the timeout of `workers/dispatch-run`. */
+export const RUNS_QUEUE_VISIBILITY_MS = 360_000;
+
+/** Container of the task definition that runs the host. */
+export const TASK_CONTAINER_NAME = 'runtime-host';
+
+/** Environment of a task: the only three things it is told. The ticket is dead once used. */
+export const TASK_ENVIRONMENT = {
+  runId: 'NEXUSDESK_RUN_ID',
+  gatewayUrl: 'NEXUSDESK_GATEWAY_URL',
+  ticket: 'NEXUSDESK_TICKET',
+} as const;
+
+/** `source` of every event on the bus; the detail type is the platform's event type. */
+export const BUS_EVENT_SOURCE = 'nexusdesk.runs';
