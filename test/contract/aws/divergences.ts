@@ -61,7 +61,11 @@ export function describeContract(
       it(title, async () => void (await body()), timeoutMs);
       return;
     }
-    it(`${title} (known to diverge on ${side}: ${known.why})`, () => diverges(known, body), timeoutMs);
+    it(
+      `${title} (known to diverge on ${side}: ${known.why})`,
+      () => diverges(known, body),
+      timeoutMs,
+    );
   };
   describe(options.name, () => {
     define(contractIt);
