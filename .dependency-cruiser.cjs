@@ -81,8 +81,14 @@ module.exports = {
     rule(
       'functions-do-not-meet',
       'One Lambda never imports another; what they share is in functions/kit or shared/.',
-      { path: '^functions/(?!kit/)(.+)/[^/]+$' },
+      { path: '^functions/(?!kit/)([^/]+/[^/]+)/' },
       { path: '^functions/', pathNot: ['^functions/kit/', '^functions/$1/'] },
+    ),
+    rule(
+      'function-kit-is-below',
+      'What all Lambdas use knows none of them.',
+      { path: '^functions/kit/' },
+      { path: '^functions/', pathNot: '^functions/kit/' },
     ),
     rule(
       'product-never-imports-tests',

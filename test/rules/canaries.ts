@@ -48,7 +48,8 @@ export const CLEAN_TREE: SourceFiles = {
     import type { Store } from '#shared/runs/dynamo-run-store.ts';
     import { createRun } from './handler.ts';
     export const handler = (context: Context, store: Store) => [http, createRun, SQSClient, context, store];`,
-  'functions/workers/dispatch-run/handler.ts': 'export const dispatch = 1;',
+  'functions/workers/dispatch-run/batch/record.ts': `export { http as dispatch } from '#functions/kit/http-function.ts';`,
+  'functions/workers/dispatch-run/handler.ts': `export { dispatch } from './batch/record.ts';`,
   'functions/workers/dispatch-run/index.ts': `export { dispatch } from './handler.ts';`,
   'containers/runtime-host/composition.ts': `import { adapter } from '#shared/engines/adapters.ts';
     export const compose = adapter;`,
@@ -100,6 +101,9 @@ export const CANARIES: readonly Canary[] = [
   }),
   canary('functions-do-not-meet', {
     'functions/workers/dispatch-run/c-peer.ts': `export { createRun } from '#functions/api/create-run/handler.ts';`,
+  }),
+  canary('function-kit-is-below', {
+    'functions/kit/c-up.ts': `export { createRun } from '#functions/api/create-run/handler.ts';`,
   }),
   canary('product-never-imports-tests', {
     'shared/runs/c-test.ts': `export { fakeClock } from '#test/support/clock.ts';`,
