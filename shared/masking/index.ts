@@ -1,0 +1,2 @@
+export type { MaskStream } from './mask-stream.ts';
+export { createMasker, type Masker, type MaskerOptions } from './masker.ts';
