@@ -1,0 +1,145 @@
+import { createHash } from 'node:crypto';
+import { z } from 'zod';
+import { PlatformError } from '#shared/contracts/index.ts';
+import {
+  absent,
+  all,
+  any,
+  below,
+  type Condition,
+  equals,
+  type Item,
+  type Key,
+  oneOf,
+} from '#shared/table/index.ts';
+import { DUE_SHARDS } from '#shared/topology/index.ts';
+import { decodeEvents, encodeEvents, type LogPage, PAGE_KINDS } from './log-page.ts';
+import { type RunHead, type RunRef, runHeadSchema } from './run-head.ts';
+import { sourcesOf } from './run-lifecycle.ts';
+import type { RunStatus } from '#shared/contracts/index.ts';
+
+// ── keys ──────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+const partition = ({ tenantId, runId }: RunRef) => `RUN#${tenantId}#${runId}`;
+const padded = (index: number) => String(index).padStart(8, '0');
+
+export const headKey = (ref: RunRef): Key => ({ pk: partition(ref), sk: 'HEAD' });
+export const specificationKey = (ref: RunRef): Key => ({ pk: partition(ref), sk: 'SPEC#00000000' });
+export const snapshotKey = (ref: RunRef, epoch: number): Key => ({
+  pk: partition(ref),
+  sk: `SPEC#${padded(epoch)}`,
+});
+export const attemptKey = (ref: RunRef, epoch: number): Key => ({
+  pk: partition(ref),
+  sk: `ATTEMPT#${padded(epoch)}`,
+});
+export const usageKey = (ref: RunRef, epoch: number): Key => ({
+  pk: partition(ref),
+  sk: `USAGE#${padded(epoch)}`,
+});
+export const PAGE_PREFIX = 'LOG#';
+export const pageKey = (ref: RunRef, index: number): Key => ({
+  pk: partition(ref),
+  sk: `${PAGE_PREFIX}${padded(index)}`,
+});
+export const ATTEMPT_PREFIX = 'ATTEMPT#';
+
+/** The client's key is hashed: it is free text, and the key separator must not be forged with it. */
+export const idempotencyKey = (tenantId: string, key: string): Key => ({
+  pk: `IDEM#${tenantId}#${createHash('sha256').update(key).digest('hex')}`,
+  sk: 'IDEM',
+});
+export const quotaKey = (tenantId: string, shard: number): Key => ({
+  pk: `TENANT#${tenantId}`,
+  sk: `QUOTA#${shard}`,
+});
+
+export const tenantPartition = (tenantId: string) => `TENANT#${tenantId}`;
+export const duePartition = (shard: number) => `DUE#${shard}`;
+
+export function dueShardOf(runId: string): number {
+  return createHash('sha256').update(runId).digest().readUInt32BE(0) % DUE_SHARDS;
+}
+
+// ── head ──────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+export function toHeadItem(head: RunHead): Item {
+  const { engine, dueAt, ...rest } = head;
+  return {
+    ...headKey(head),
+    kind: 'head',
+    ...rest,
+    ...engine,
+    tenantPk: tenantPartition(head.tenantId),
+    createdSk: `${head.createdAt}#${head.runId}`,
+    ...(dueAt ? { duePk: duePartition(dueShardOf(head.runId)), dueAt } : {}),
+  };
+}
+
+export function fromHeadItem(item: Item): RunHead {
+  const { engineId, protocolId, adapterVersion } = item;
+  return parseItem(runHeadSchema, { ...item, engine: { engineId, protocolId, adapterVersion } });
+}
+
+/** An item that does not parse was not written by this code: a fault of ours, never silently skipped. */
+export function parseItem<T extends z.ZodType>(schema: T, item: unknown): z.infer<T> {
+  const parsed = schema.safeParse(item);
+  if (parsed.success) return parsed.data;
+  throw new PlatformError('internal', 'a stored item does not fit its schema', {
+    cause: parsed.error,
+  });
+}
+
+// ── pages ─────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+export function toPageItem(ref: RunRef, page: LogPage, extra: Item = {}): Item {
+  const { events, kind, ...rest } = page;
+  return {
+    ...pageKey(ref, page.index),
+    kind: 'page',
+    tenantId: ref.tenantId,
+    runId: ref.runId,
+    page: kind,
+    ...rest,
+    count: events.length,
+    body: encodeEvents(events),
+    ...extra,
+  };
+}
+
+const pageItemSchema = z.object({
+  index: z.number(),
+  page: z.enum(PAGE_KINDS),
+  epoch: z.number(),
+  producer: z.enum(['host', 'platform']),
+  producerFirst: z.number(),
+  first: z.number(),
+  count: z.number(),
+  traceId: z.string(),
+  body: z.union([z.string(), z.instanceof(Uint8Array)]),
+});
+
+export function fromPageItem(item: Item): LogPage {
+  const { page, body, count: _count, ...rest } = parseItem(pageItemSchema, item);
+  return { ...rest, kind: page, events: decodeEvents(body) };
+}
+
+// ── named conditions ──────────────────────────────────────────────────────────────────────────────────────────────
+
+/** The table of transitions, as the database sees it. */
+export const mayBecome = (status: RunStatus): Condition => oneOf('status', sourcesOf(status));
+
+/** The head is exactly as the decision saw it: a write that came between makes the decision void. */
+export const unchangedSince = (head: RunHead): Condition =>
+  all(equals('status', head.status), equals('epoch', head.epoch));
+
+/** The writer still belongs to the current attempt; a run that was taken away has a higher epoch. */
+export const ofEpoch = (epoch: number): Condition => equals('epoch', epoch);
+
+/** No host has claimed this epoch, or this one did: a lost reply may be asked for again, a second host is refused. */
+export const unclaimedOrMine = (hostInstanceId: string): Condition =>
+  any(absent('hostInstanceId'), equals('hostInstanceId', hostInstanceId));
+
+export const notYetPut: Condition = absent('pk');
+
+export const hasFreeSlot = (limit: number): Condition => any(absent('live'), below('live', limit));

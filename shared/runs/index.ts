@@ -1,0 +1,29 @@
+export { type Decision, decide, type Evidence, mayRetry, type TaskState } from './decide.ts';
+export {
+  decodeEventCursor,
+  type EventCursor,
+  encodeEventCursor,
+  LOG_BEGINNING,
+} from './event-cursor.ts';
+export {
+  type LogPage,
+  type LogPosition,
+  type PageKind,
+  toAgentEvents,
+} from './log-page.ts';
+export { type ReadEvents, readEvents } from './read-events.ts';
+export { type RunHead, type RunRef, runHeadSchema } from './run-head.ts';
+export type {
+  AppendOutcome,
+  AttemptRecord,
+  AttemptSnapshot,
+  CreateOutcome,
+  Ending,
+  EndOutcome,
+  HeadWrite,
+  LaunchClaim,
+  ListedRun,
+  RunLedger,
+  RunSpecification,
+} from './run-ledger.ts';
+export { canTransition, isActive, sourcesOf, TRANSITIONS } from './run-lifecycle.ts';

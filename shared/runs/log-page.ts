@@ -1,0 +1,71 @@
+import { deflateRawSync, inflateRawSync } from 'node:zlib';
+import { type AgentEvent, EVENT_SCHEMA_VERSION, type NewEvent } from '#shared/contracts/index.ts';
+
+/**
+ * `events`: written by a host or by the platform while the run lives · `seal`: takes the run away from an epoch ·
+ * `final`: ends the log. A seal or final page is never followed by a page of the epoch it ended.
+ */
+export const PAGE_KINDS = ['events', 'seal', 'final'] as const;
+export type PageKind = (typeof PAGE_KINDS)[number];
+
+/** One item of a run's append-only log: immutable once put. Pages are numbered from 1 without gaps. */
+export interface LogPage {
+  readonly index: number;
+  readonly kind: PageKind;
+  /** Epoch of the host that wrote it; for a seal the epoch it ends; for platform pages the epoch at that moment. */
+  readonly epoch: number;
+  readonly producer: 'host' | 'platform';
+  /** For host pages: number of the first event as the host counts (from 1 per epoch). */
+  readonly producerFirst: number;
+  /** Sequence number of the first event in the run. */
+  readonly first: number;
+  readonly events: readonly NewEvent[];
+  readonly traceId: string;
+}
+
+/** Where the next page goes: known from the page before it. */
+export interface LogPosition {
+  readonly nextIndex: number;
+  readonly nextSequence: number;
+}
+
+export const LOG_START: LogPosition = { nextIndex: 1, nextSequence: 1 };
+
+export function positionAfter(page: { index: number; first: number; count: number }): LogPosition {
+  return { nextIndex: page.index + 1, nextSequence: page.first + page.count };
+}
+
+/** The stored events as clients see them. */
+export function toAgentEvents(runId: string, page: LogPage): AgentEvent[] {
+  return page.events.map((event, offset) => {
+    const sequence = page.first + offset;
+    return {
+      ...event,
+      eventId: `${runId}.${sequence}`,
+      schemaVersion: EVENT_SCHEMA_VERSION,
+      executionId: runId,
+      sequence,
+      traceId: page.traceId,
+    };
+  });
+}
+
+const WRITE_UNIT_BYTES = 1024;
+
+/** Compressed only when that saves at least one write unit. */
+export function encodeEvents(events: readonly NewEvent[]): string | Uint8Array {
+  const text = JSON.stringify(events);
+  const plain = Buffer.byteLength(text);
+  if (plain <= WRITE_UNIT_BYTES) return text;
+  const packed = deflateRawSync(text);
+  return units(packed.length) < units(plain) ? packed : text;
+}
+
+export function decodeEvents(body: string | Uint8Array): NewEvent[] {
+  const text = typeof body === 'string' ? body : inflateRawSync(body).toString('utf8');
+  return JSON.parse(text) as NewEvent[];
+}
+
+function units(bytes: number): number {
+  return Math.ceil(bytes / WRITE_UNIT_BYTES);
+}

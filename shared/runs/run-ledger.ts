@@ -1,0 +1,171 @@
+import type {
+  CapabilityLayers,
+  ExecutionError,
+  ExecutionRequest,
+  ExecutionResult,
+  NewEvent,
+  RunStatus,
+  TerminalStatus,
+  Usage,
+} from '#shared/contracts/index.ts';
+import type { LogPage, LogPosition } from './log-page.ts';
+import type { RunHead, RunRef } from './run-head.ts';
+
+/** What a client asked for, kept as it was accepted (defaults filled in). Immutable. */
+export interface RunSpecification {
+  readonly input: ExecutionRequest['input'];
+  readonly config: ExecutionRequest['config'];
+  readonly budget: ExecutionRequest['budget'];
+  /** Capabilities the client itself gave up. */
+  readonly denied: readonly string[];
+}
+
+/** What one attempt was allowed and given (CAP-4). Immutable, one per epoch. */
+export interface AttemptSnapshot {
+  readonly request: ExecutionRequest;
+  readonly capabilities: CapabilityLayers;
+  readonly policyVersion: string;
+  readonly credentialNames: readonly string[];
+}
+
+export interface AttemptRecord {
+  readonly attempt: number;
+  readonly epoch: number;
+  readonly claimedAt: string;
+  readonly endedAt?: string;
+  readonly outcome?: string;
+  readonly error?: ExecutionError;
+}
+
+export type CreateOutcome =
+  | { readonly outcome: 'created'; readonly head: RunHead }
+  /** Same key, same body: the run that the first request made. */
+  | { readonly outcome: 'replayed'; readonly head: RunHead }
+  | { readonly outcome: 'idempotency_conflict' };
+
+export type LaunchClaim =
+  | { readonly outcome: 'claimed'; readonly head: RunHead }
+  | { readonly outcome: 'lost'; readonly head: RunHead | undefined }
+  | { readonly outcome: 'quota_exceeded' };
+
+export type HeadWrite =
+  | { readonly outcome: 'applied'; readonly head: RunHead }
+  | { readonly outcome: 'refused'; readonly head: RunHead | undefined };
+
+export type AppendOutcome =
+  | {
+      readonly outcome: 'stored';
+      readonly position: LogPosition;
+      readonly storedThrough: number;
+      /** Platform pages met on the way: the host learns of a cancel request here. */
+      readonly platformEvents: readonly NewEvent[];
+    }
+  /** A seal or the end took the log away from this epoch. */
+  | { readonly outcome: 'fenced'; readonly by: 'seal' | 'final' };
+
+export interface Ending {
+  readonly status: TerminalStatus;
+  readonly error?: ExecutionError;
+  readonly result?: ExecutionResult;
+  readonly usage: Usage;
+  /** What the platform knew and did not use as the outcome (a late result), kept for people. */
+  readonly evidence?: Record<string, unknown>;
+}
+
+export type EndOutcome =
+  | { readonly outcome: 'applied'; readonly head: RunHead }
+  /** The head is not as the decision saw it: read again and decide again. */
+  | { readonly outcome: 'changed'; readonly head: RunHead | undefined };
+
+/**
+ * The ledger of runs. Every method is one guarded write (or transaction) and safe to repeat: a caller that does not
+ * know whether its write landed reads again by identity and converges. Nothing else writes a run's status.
+ */
+export interface RunLedger {
+  /** Head, specification, first log page and idempotency record, all or none. */
+  createRun(input: {
+    head: RunHead;
+    specification: RunSpecification;
+    events: readonly NewEvent[];
+    idempotency?: { key: string; bodyHash: string; expiresAtSeconds: number };
+  }): Promise<CreateOutcome>;
+
+  readHead(ref: RunRef): Promise<RunHead | undefined>;
+  readSpecification(ref: RunRef): Promise<RunSpecification | undefined>;
+  readSnapshot(ref: RunRef, epoch: number): Promise<AttemptSnapshot | undefined>;
+  readAttempts(ref: RunRef): Promise<AttemptRecord[]>;
+  /** Newest first. `cursor` is opaque. */
+  listRuns(
+    tenantId: string,
+    options: { limit: number; cursor?: string | undefined; status?: RunStatus | undefined },
+  ): Promise<{ heads: ListedRun[]; nextCursor: string | undefined }>;
+
+  /** queued → starting with the next epoch, a quota slot, the attempt's record and its snapshot. */
+  claimForLaunch(input: {
+    head: RunHead;
+    snapshot: AttemptSnapshot;
+    leaseExpiresAt: string;
+    quotaLimit: number;
+    now: string;
+  }): Promise<LaunchClaim>;
+  /** Keeps the task's name on the head, for cancel and sweep. Refused once the epoch is over. */
+  recordTask(ref: RunRef, epoch: number, taskArn: string): Promise<HeadWrite>;
+  /** starting → running, by the one host that presents the ticket of this epoch. Repeats by the same host apply. */
+  claimByHost(input: {
+    ref: RunRef;
+    epoch: number;
+    hostInstanceId: string;
+    leaseExpiresAt: string;
+    now: string;
+  }): Promise<HeadWrite>;
+  /** The host is alive; the due index is not touched. */
+  renewLease(ref: RunRef, epoch: number, leaseExpiresAt: string): Promise<HeadWrite>;
+  /** starting/running → cancelling, with the platform's page in the log. */
+  requestCancel(input: {
+    head: RunHead;
+    reason: string | undefined;
+    event: NewEvent;
+    now: string;
+    dueAt: string;
+  }): Promise<EndOutcome>;
+  /** Terminal status, final page, quota release, usage and attempt records: one transaction. */
+  finishRun(input: {
+    head: RunHead;
+    ending: Ending;
+    events: readonly NewEvent[];
+    now: string;
+  }): Promise<EndOutcome>;
+  /** Back to queued for another attempt: seals the log against the old epoch in the same transaction. */
+  requeueRun(input: {
+    head: RunHead;
+    events: readonly NewEvent[];
+    error: ExecutionError;
+    usage: Usage;
+    dueAt: string;
+    now: string;
+  }): Promise<EndOutcome>;
+
+  /** Where the next page of the log goes now. */
+  logEnd(ref: RunRef): Promise<LogPosition>;
+  appendPage(input: {
+    ref: RunRef;
+    epoch: number;
+    traceId: string;
+    position: LogPosition;
+    firstProducerSequence: number;
+    events: readonly NewEvent[];
+  }): Promise<AppendOutcome>;
+  /** Pages after `afterIndex`, in order. */
+  readPages(ref: RunRef, afterIndex: number, limit: number): Promise<LogPage[]>;
+  readEnding(ref: RunRef, finalPage: number): Promise<Ending | undefined>;
+
+  /** Runs whose timer is due, oldest first. */
+  dueRuns(shard: number, now: string, limit: number): Promise<RunRef[]>;
+  /** Moves the timer if it is still the one that was seen. */
+  moveTimer(ref: RunRef, seenDueAt: string, dueAt: string): Promise<HeadWrite>;
+}
+
+export type ListedRun = Pick<
+  RunHead,
+  'tenantId' | 'runId' | 'status' | 'engine' | 'attempt' | 'createdAt' | 'startedAt' | 'endedAt'
+>;
