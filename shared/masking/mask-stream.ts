@@ -45,24 +45,25 @@ export class SecretMaskStream implements MaskStream {
   push(chunk: Buffer): Buffer[] {
     const { fromRoot, depth, matchLength, step } = this.#automaton;
     const output = new Output(this.#automaton.prefix(this.#state), chunk);
+    const waiting = this.#waiting;
     let state = this.#state;
     for (let index = 0; index < chunk.length; index += 1) {
       const byte = chunk[index] as number;
       if (state === 0) {
         state = fromRoot[byte] as number;
-        if (state === 0 && this.#waiting.length === 0) continue;
+        if (state === 0 && waiting.length === 0) continue;
       } else {
         state = step(state, byte);
       }
       const length = matchLength[state] as number;
       if (length > 0) this.#addMatch(index + 1 - length, index + 1);
-      if (this.#waiting.length > 0) this.#settle(output, index + 1 - (depth[state] as number));
+      if (waiting.length > 0) this.#settle(output, index + 1 - (depth[state] as number));
     }
     // Nothing before this point can become part of a match any more.
     const certain = chunk.length - (depth[state] as number);
     output.copy(this.#emitted, certain);
     this.#emitted = Math.max(this.#emitted, certain) - chunk.length;
-    for (const span of this.#waiting) {
+    for (const span of waiting) {
       span.start -= chunk.length;
       span.end -= chunk.length;
     }

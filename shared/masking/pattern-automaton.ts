@@ -1,7 +1,7 @@
 /**
- * Aho–Corasick automaton over bytes. The first level is a dense table, because most bytes of ordinary
- * output leave it at once; deeper levels are linked children, so that a 3 KB key in all its forms costs
- * about a megabyte and not a kilobyte per byte.
+ * Aho–Corasick automaton over bytes. The shallow states are a dense table, because ordinary output never
+ * leaves them; deeper ones are linked children, so that a 3 KB key in all its forms costs a few megabytes
+ * and not a kilobyte for each of its bytes.
  */
 export interface PatternAutomaton {
   /** The state after `byte`; 0 is the root, where no pattern has begun. */
@@ -17,6 +17,9 @@ export interface PatternAutomaton {
   /** The bytes that lead from the root to `state`, so that nobody needs to store them. */
   prefix(state: number): Buffer;
 }
+
+/** States with a row in the dense table, 1 KB each: all of the first two levels of a usual set of secrets. */
+const DENSE_STATES = 4_096;
 
 class Trie {
   readonly firstChild = [0];
@@ -72,32 +75,45 @@ export function buildAutomaton(patterns: readonly Buffer[]): PatternAutomaton {
   const depth = Int32Array.from(trie.depth);
   const matchLength = Int32Array.from(trie.matchLength);
   const fallback = new Int32Array(size);
-  const fromRoot = new Int32Array(256);
-  for (let child = at(firstChild, 0); child !== 0; child = at(nextSibling, child)) {
-    fromRoot[at(byteOf, child)] = child;
-  }
+  const order = breadthFirst(firstChild, nextSibling, size);
+  /** Row of a state in `dense`; the root has row 0, states without a row have -1. */
+  const row = new Int32Array(size).fill(-1);
+  row[0] = 0;
+  const dense = new Int32Array(Math.min(size, DENSE_STATES) * 256);
 
   const step = (from: number, byte: number): number => {
     let state = from;
-    while (state !== 0) {
+    let own = row[state] as number;
+    while (own < 0) {
       let child = firstChild[state] as number;
       while (child !== 0 && byteOf[child] !== byte) child = nextSibling[child] as number;
       if (child !== 0) return child;
       state = fallback[state] as number;
+      own = row[state] as number;
     }
-    return fromRoot[byte] as number;
+    return dense[own * 256 + byte] as number;
+  };
+  const fillRow = (state: number, index: number): void => {
+    const inherited = state === 0 ? 0 : at(row, at(fallback, state)) * 256;
+    if (state !== 0) dense.copyWithin(index * 256, inherited, inherited + 256);
+    for (let child = at(firstChild, state); child !== 0; child = at(nextSibling, child)) {
+      dense[index * 256 + at(byteOf, child)] = child;
+    }
+    row[state] = index;
   };
 
-  // Breadth first: a state's fallback is shorter than the state, so it is ready when it is needed.
-  for (const state of breadthFirst(firstChild, nextSibling, size)) {
+  fillRow(0, 0);
+  // Breadth first: a state's fallback is shorter than the state, so its row is ready when it is needed.
+  order.forEach((state, index) => {
     const parent = trie.parent[state] ?? 0;
     if (parent !== 0) fallback[state] = step(at(fallback, parent), at(byteOf, state));
     matchLength[state] = Math.max(at(matchLength, state), at(matchLength, at(fallback, state)));
-  }
+    if (index + 1 < DENSE_STATES) fillRow(state, index + 1);
+  });
 
   return {
     step,
-    fromRoot,
+    fromRoot: dense.subarray(0, 256),
     depth,
     matchLength,
     shortest: Int32Array.from(trie.shortest),
