@@ -32,6 +32,8 @@ export default defineConfig({
         fileParallelism: kind.oneFileAtATime !== true,
         testTimeout: kind.testTimeoutMs,
         hookTimeout: Math.max(60_000, kind.testTimeoutMs),
+        // A test that asserts nothing cannot fail; test/rules/assertions.test.ts holds this to it.
+        expect: { requireAssertions: true },
         restoreMocks: true,
         unstubEnvs: true,
         unstubGlobals: true,
