@@ -1,0 +1,47 @@
+import { type Clock, systemClock } from '#shared/kit/clock.ts';
+
+/** The time of day and timers. Handed in, so that a test moves time instead of waiting for it. */
+export interface ClientClock extends Clock {
+  /** Calls back once after `ms`; the returned function takes it back. */
+  after(ms: number, callback: () => void): () => void;
+}
+
+export const systemClientClock: ClientClock = {
+  now: () => systemClock.now(),
+  after(ms, callback) {
+    const timer = setTimeout(callback, ms);
+    return () => clearTimeout(timer);
+  },
+};
+
+/** Resolves after `ms`, or rejects with the signal's reason as soon as it is aborted. */
+export function sleep(clock: ClientClock, ms: number, signal?: AbortSignal): Promise<void> {
+  return new Promise((resolve, reject) => {
+    if (signal?.aborted) {
+      reject(signal.reason);
+      return;
+    }
+    const onAbort = () => {
+      takeBack();
+      reject(signal?.reason);
+    };
+    const takeBack = clock.after(ms, () => {
+      signal?.removeEventListener('abort', onAbort);
+      resolve();
+    });
+    signal?.addEventListener('abort', onAbort, { once: true });
+  });
+}
+
+/** As `work`, but rejects with `onLate()` when that takes longer than `ms`. The work itself goes on. */
+export function within<T>(
+  clock: ClientClock,
+  ms: number,
+  work: Promise<T>,
+  onLate: () => Error,
+): Promise<T> {
+  return new Promise<T>((resolve, reject) => {
+    const takeBack = clock.after(ms, () => reject(onLate()));
+    work.then(resolve, reject).finally(takeBack);
+  });
+}
