@@ -50,18 +50,17 @@ export class Receiving {
   take(queue: Queue, max: number, visibilityMs: number, now: number): readonly Message[] {
     const policy = redrivePolicyOf(queue.set);
     const deadLetters = policy && this.#queues.ofArn(policy.deadLetterTargetArn);
-    const isDead = (candidate: Candidate) =>
-      policy !== undefined && deadLetters !== undefined
-        ? candidate.received >= policy.maxReceiveCount
-        : false;
+    const maxReceiveCount = deadLetters ? policy.maxReceiveCount : Number.POSITIVE_INFINITY;
+    this.#sweep(queue, now);
+    const chosen: number[] = [];
     const dead: number[] = [];
+    // Choosing needs no transaction: this connection is the only one, and nothing here waits.
+    for (const candidate of this.#eligible(queue, now)) {
+      if (candidate.received >= maxReceiveCount) dead.push(candidate.seq);
+      else if (chosen.push(candidate.seq) === max) break;
+    }
+    if (chosen.length === 0 && dead.length === 0) return [];
     const taken = atomically(this.#state, () => {
-      this.#sweep(queue, now);
-      const chosen: number[] = [];
-      for (const candidate of this.#eligible(queue, now)) {
-        if (isDead(candidate)) dead.push(candidate.seq);
-        else if (chosen.push(candidate.seq) === max) break;
-      }
       if (deadLetters) {
         for (const seq of dead) this.#messages.moveToDeadLetters(seq, queue, deadLetters, now);
       }
