@@ -1,0 +1,76 @@
+import type { DynaliteDb } from './dynalite-types.ts';
+import {
+  type Change,
+  type IndexDescription,
+  type IndexKind,
+  type Item,
+  indexesOf,
+  type KeySchemaElement,
+  type Table,
+} from './model.ts';
+
+/** What a change does to one index: the entry it removes and the one it puts, either of which may be absent. */
+export interface IndexEntryChange {
+  readonly index: string;
+  readonly kind: IndexKind;
+  readonly removed: { readonly key: string; readonly entry: Item } | undefined;
+  readonly put: { readonly key: string; readonly entry: Item } | undefined;
+}
+
+/** The key of an item's entry in an index: in index order, then by the item's own key, so always its own. */
+export function indexKeyOf(
+  db: DynaliteDb,
+  table: Table,
+  keySchema: readonly KeySchemaElement[],
+  item: Item,
+): string {
+  return db.createKey(item, table, keySchema) + db.createKey(item, table);
+}
+
+/** The index entries a change touches. An entry that stays as it is is left out. */
+export function indexEntryChanges(db: DynaliteDb, change: Change): IndexEntryChange[] {
+  const { table, before, after } = change;
+  const changes: IndexEntryChange[] = [];
+  for (const { kind, index } of indexesOf(table)) {
+    const old = before && entryOf(db, table, index, before);
+    const put = after && entryOf(db, table, index, after);
+    if (!old && !put) continue;
+    if (old && put && old.key === put.key && sameProjection(old.entry, put.entry)) continue;
+    // An entry that keeps its key is overwritten, not removed and put.
+    const removed = old && old.key !== put?.key ? old : undefined;
+    changes.push({ index: index.IndexName, kind, removed, put });
+  }
+  return changes;
+}
+
+/** Undefined when the item lacks one of the index's key attributes: indexes are sparse. */
+function entryOf(
+  db: DynaliteDb,
+  table: Table,
+  index: IndexDescription,
+  item: Item,
+): { key: string; entry: Item } | undefined {
+  if (index.KeySchema.some(({ AttributeName }) => item[AttributeName] === undefined)) {
+    return undefined;
+  }
+  return {
+    key: indexKeyOf(db, table, index.KeySchema, item),
+    entry: projection(table, index, item),
+  };
+}
+
+function projection(table: Table, index: IndexDescription, item: Item): Item {
+  if (index.Projection.ProjectionType === 'ALL') return item;
+  const entry: Item = {};
+  const keys = [...table.KeySchema, ...index.KeySchema].map((key) => key.AttributeName);
+  for (const name of [...keys, ...(index.Projection.NonKeyAttributes ?? [])]) {
+    const value = item[name];
+    if (value) entry[name] = value;
+  }
+  return entry;
+}
+
+/** Errs towards "different": a set in another order, say, only costs a write. */
+function sameProjection(left: Item, right: Item): boolean {
+  return JSON.stringify(left) === JSON.stringify(right);
+}
