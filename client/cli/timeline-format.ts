@@ -1,0 +1,67 @@
+import { styleText } from 'node:util';
+import type { Usage } from '#shared/contracts/index.ts';
+import { plainLine } from './terminal-text.ts';
+
+type Format = Parameters<typeof styleText>[0];
+
+/** Applies a style, or nothing. */
+export type Paint = (format: Format, text: string) => string;
+
+export function painter(color: boolean): Paint {
+  // The caller has looked at its stream; styleText would look at this process's stdout.
+  return (format, text) => (color ? styleText(format, text, { validateStream: false }) : text);
+}
+
+/** Whether to colour what goes to this stream: a terminal, and no NO_COLOR; or FORCE_COLOR. */
+export function wantsColor(stream: NodeJS.WritableStream): boolean {
+  return styleText('bold', 'x', { stream }) !== 'x';
+}
+
+/** Time since the start as `mm:ss.t`; minutes go on past 99. Never below zero, whatever the clocks said. */
+export function elapsedText(ms: number): string {
+  const tenths = Number.isFinite(ms) ? Math.max(0, Math.floor(ms / 100)) : 0;
+  const minutes = Math.floor(tenths / 600);
+  const seconds = ((tenths % 600) / 10).toFixed(1);
+  return `${String(minutes).padStart(2, '0')}:${seconds.padStart(4, '0')}`;
+}
+
+/** How long something took: `350ms`, `2.4s`, `3m 05s`. */
+export function tookText(ms: number): string {
+  if (ms < 1_000) return `${Math.round(ms)}ms`;
+  if (ms < 59_950) return `${(ms / 1_000).toFixed(1)}s`;
+  const seconds = Math.round(ms / 1_000);
+  return `${Math.floor(seconds / 60)}m ${String(seconds % 60).padStart(2, '0')}s`;
+}
+
+/** What is known of the usage, and only that: an absent number is unknown, not zero. */
+export function usageText(usage: Usage): string {
+  const count = (value: number) => value.toLocaleString('en-US');
+  const parts: string[] = [];
+  if (usage.inputTokens !== undefined) {
+    const cached = usage.cachedInputTokens;
+    const ofWhich = cached === undefined ? '' : ` (${count(cached)} cached)`;
+    parts.push(`${count(usage.inputTokens)} tokens in${ofWhich}`);
+  }
+  if (usage.outputTokens !== undefined) {
+    const reasoning = usage.reasoningTokens;
+    const ofWhich = reasoning === undefined ? '' : ` (${count(reasoning)} reasoning)`;
+    parts.push(`${count(usage.outputTokens)} out${ofWhich}`);
+  }
+  if (usage.modelCalls !== undefined) parts.push(`${count(usage.modelCalls)} model calls`);
+  if (usage.toolCalls !== undefined) parts.push(`${count(usage.toolCalls)} tool calls`);
+  if (usage.costUsd !== undefined) parts.push(`$${usage.costUsd.toFixed(4)}`);
+  return parts.join(' · ');
+}
+
+/** The lines of a error for people: what, where, and what to do. */
+export function errorLines(error: {
+  readonly code: string;
+  readonly message: string;
+  readonly field?: string | undefined;
+  readonly remedy?: string | undefined;
+}): string[] {
+  const lines = [`${error.code}: ${plainLine(error.message, 1_000)}`];
+  if (error.field) lines.push(`field   ${plainLine(error.field)}`);
+  if (error.remedy) lines.push(`remedy  ${plainLine(error.remedy, 1_000)}`);
+  return lines;
+}
