@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { executionErrorSchema } from './execution-error.ts';
 import { engineTripleSchema, runIdSchema, timestampSchema } from './identifiers.ts';
-import { terminalStatusSchema } from './run-status.ts';
+import type { terminalStatusSchema } from './run-status.ts';
 import { usageSchema } from './usage.ts';
 
 export const EVENT_SCHEMA_VERSION = '1';
@@ -56,7 +56,10 @@ export const PLATFORM_EVENTS = {
     family: 'execution',
     payload: z.strictObject({ nativeSessionId: text, engineVersion: text.optional() }),
   },
-  'engine.session.completed': { family: 'execution', payload: z.strictObject({ nativeSessionId: text }) },
+  'engine.session.completed': {
+    family: 'execution',
+    payload: z.strictObject({ nativeSessionId: text }),
+  },
   'message.delta': {
     family: 'presentation',
     payload: z.strictObject({ messageId: text, text }),
@@ -98,13 +101,23 @@ export const PLATFORM_EVENTS = {
   },
   'approval.required': {
     family: 'domain',
-    payload: z.strictObject({ approvalId: text, summary: text, expiresAt: timestampSchema.optional() }),
+    payload: z.strictObject({
+      approvalId: text,
+      summary: text,
+      expiresAt: timestampSchema.optional(),
+    }),
   },
   'approval.resolved': {
     family: 'domain',
-    payload: z.strictObject({ approvalId: text, decision: z.enum(['approved', 'denied', 'expired']) }),
+    payload: z.strictObject({
+      approvalId: text,
+      decision: z.enum(['approved', 'denied', 'expired']),
+    }),
   },
-  'input.required': { family: 'domain', payload: z.strictObject({ requestId: text, prompt: text }) },
+  'input.required': {
+    family: 'domain',
+    payload: z.strictObject({ requestId: text, prompt: text }),
+  },
   'artifact.created': {
     family: 'domain',
     payload: z.strictObject({ artifactId: text, name: text, bytes: z.number().int().min(0) }),
@@ -118,7 +131,13 @@ export const PLATFORM_EVENTS = {
   'execution.diagnostic': {
     family: 'execution',
     payload: z.strictObject({
-      kind: z.enum(['undecodable_output', 'engine_notice', 'stderr', 'host_notice', 'protocol_notice']),
+      kind: z.enum([
+        'undecodable_output',
+        'engine_notice',
+        'stderr',
+        'host_notice',
+        'protocol_notice',
+      ]),
       message: text,
       raw: text.optional(),
       truncatedBytes: z.number().int().min(1).optional(),
@@ -128,7 +147,10 @@ export const PLATFORM_EVENTS = {
     family: 'execution',
     payload: z.strictObject({ state: text, cause: text.optional() }),
   },
-  'mission.step': { family: 'domain', payload: z.strictObject({ stepId: text, title: text, status: text }) },
+  'mission.step': {
+    family: 'domain',
+    payload: z.strictObject({ stepId: text, title: text, status: text }),
+  },
 } as const satisfies Record<string, { family: EventFamily; payload: z.ZodType }>;
 
 export type PlatformEventType = keyof typeof PLATFORM_EVENTS;
@@ -149,7 +171,10 @@ export function isFinalEventType(eventType: string): boolean {
   return (Object.values(FINAL_EVENT_TYPES) as string[]).includes(eventType);
 }
 
-const eventTypeSchema = z.string().regex(/^[a-z][a-z0-9_]*(\.[a-zA-Z0-9_/-]+)+$/).max(128);
+const eventTypeSchema = z
+  .string()
+  .regex(/^[a-z][a-z0-9_]*(\.[a-zA-Z0-9_/-]+)+$/)
+  .max(128);
 
 /** One event made by a host or an adapter, before the ledger gives it its sequence number and identity. */
 export const newEventSchema = z.strictObject({

@@ -1,11 +1,9 @@
 import { z } from 'zod';
-import { ERROR_SPECS, type ErrorClass, type ErrorCode, ERROR_CLASSES } from './error-table.ts';
+import { ERROR_CLASSES, ERROR_SPECS, type ErrorClass, type ErrorCode } from './error-table.ts';
 
 export const ERROR_CODES = Object.keys(ERROR_SPECS) as [ErrorCode, ...ErrorCode[]];
 export const errorCodeSchema = z.enum(ERROR_CODES);
-export const errorClassSchema = z.enum(
-  Object.keys(ERROR_CLASSES) as [ErrorClass, ...ErrorClass[]],
-);
+export const errorClassSchema = z.enum(Object.keys(ERROR_CLASSES) as [ErrorClass, ...ErrorClass[]]);
 
 /** Whether the run may have changed something outside: `none` is only said when it is known. */
 export const sideEffectsSchema = z.enum(['none', 'maybe']);

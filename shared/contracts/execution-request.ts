@@ -82,6 +82,11 @@ export const executionHandleSchema = z.strictObject({
   executionId: runIdSchema,
   engine: engineTripleSchema,
   acceptedAt: timestampSchema,
-  links: z.strictObject({ self: z.string(), events: z.string(), stream: z.string(), cancel: z.string() }),
+  links: z.strictObject({
+    self: z.string(),
+    events: z.string(),
+    stream: z.string(),
+    cancel: z.string(),
+  }),
 });
 export type ExecutionHandle = z.infer<typeof executionHandleSchema>;

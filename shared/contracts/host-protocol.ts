@@ -25,7 +25,10 @@ export const claimReplySchema = z.strictObject({
   /** Values the engine needs, by the names its adapter asked for. Known secrets: mask them everywhere. */
   credentials: z.record(z.string(), z.string()),
   cursor: z.string(),
-  lease: z.strictObject({ expiresAt: timestampSchema, heartbeatEveryMs: z.number().int().min(100) }),
+  lease: z.strictObject({
+    expiresAt: timestampSchema,
+    heartbeatEveryMs: z.number().int().min(100),
+  }),
 });
 export type ClaimReply = z.infer<typeof claimReplySchema>;
 

@@ -6,9 +6,12 @@ import { z } from 'zod';
  */
 const IDENTIFIER = /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/;
 
-/** Letters, digits, `.`, `_`, `-`; 1 to 64 characters. `#` is the key separator of the table and never allowed. */
-export const tenantIdSchema = z.string().regex(IDENTIFIER, {
-  error: 'must be 1 to 64 letters, digits, ".", "_" or "-", starting with a letter or digit',
+/**
+ * Letters, digits, `_`, `-`; 1 to 64 characters: what `startedBy` of a task can carry. `#` is the key separator of the
+ * table and never allowed.
+ */
+export const tenantIdSchema = z.string().regex(/^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$/, {
+  error: 'must be 1 to 64 letters, digits, "_" or "-", starting with a letter or digit',
 });
 export type TenantId = z.infer<typeof tenantIdSchema>;
 

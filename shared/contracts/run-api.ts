@@ -1,6 +1,10 @@
 import { z } from 'zod';
 import { agentEventSchema } from './agent-event.ts';
-import { capabilityLayersSchema, engineCapabilitiesSchema } from './engine-capabilities.ts';
+import {
+  capabilityLayersSchema,
+  capabilitySchema,
+  engineCapabilitiesSchema,
+} from './engine-capabilities.ts';
 import { executionErrorSchema } from './execution-error.ts';
 import {
   budgetSchema,
@@ -37,6 +41,8 @@ export const createRunRequestSchema = z.strictObject({
   /** The engine's own section; its schema is in `GET /v1/engines`. */
   config: z.record(z.string(), z.json()).optional(),
   budget: budgetSchema.optional(),
+  /** Capabilities this run goes without. A client can only give up, never ask for more. */
+  capabilities: z.strictObject({ deny: z.array(capabilitySchema).max(11) }).optional(),
   /** Wall clock from acceptance to the end, waiting included. */
   timeoutMs: z.number().int().min(1_000).max(MAX_TIMEOUT_MS).optional(),
   retry: retrySettingsSchema.partial().optional(),
@@ -120,7 +126,9 @@ export type EngineList = z.infer<typeof engineListSchema>;
 export const healthSchema = z.strictObject({
   status: z.enum(['ok', 'degraded']),
   version: z.string(),
-  checks: z.array(z.strictObject({ name: z.string(), ok: z.boolean(), detail: z.string().optional() })),
+  checks: z.array(
+    z.strictObject({ name: z.string(), ok: z.boolean(), detail: z.string().optional() }),
+  ),
 });
 
 /** RFC 9457 problem details; `code`, `field` and `remedy` come from the error table. */

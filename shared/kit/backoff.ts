@@ -7,5 +7,7 @@ export function backoffMs(
   options: { baseMs: number; maxMs: number },
   random: () => number = Math.random,
 ): number {
-  return Math.round(random() * Math.min(options.maxMs, options.baseMs * 2 ** Math.min(attempt, 30)));
+  return Math.round(
+    random() * Math.min(options.maxMs, options.baseMs * 2 ** Math.min(attempt, 30)),
+  );
 }

@@ -24,10 +24,16 @@ export type Evidence =
   | { readonly kind: 'lease_expired'; readonly epoch: number; readonly task: TaskState }
   | { readonly kind: 'deadline_passed'; readonly task: TaskState }
   | { readonly kind: 'cancel_requested' }
-  | { readonly kind: 'launch_failed'; readonly epoch: number; readonly error: ExecutionError; readonly permanent: boolean }
+  | {
+      readonly kind: 'launch_failed';
+      readonly epoch: number;
+      readonly error: ExecutionError;
+      readonly permanent: boolean;
+    }
   /** A host presented its ticket after the run was taken away: nothing of this attempt is alive or ever was. */
   | { readonly kind: 'never_claimed'; readonly epoch: number }
-  | { readonly kind: 'poison_message'; readonly reason: string };
+  /** A launch that will never work: its message came too often, or `error` says why no repeat can mend it. */
+  | { readonly kind: 'poison_message'; readonly reason: string; readonly error?: ExecutionError };
 
 export type Decision =
   | { readonly action: 'stay' }
@@ -86,7 +92,10 @@ function deadline(head: RunHead): Decision {
   return {
     action: 'terminal',
     status: 'timed_out',
-    error: executionError('run_timed_out', `the run reached its deadline (${head.deadlineAt}) while ${head.status}`),
+    error: executionError(
+      'run_timed_out',
+      `the run reached its deadline (${head.deadlineAt}) while ${head.status}`,
+    ),
   };
 }
 
@@ -99,7 +108,7 @@ function whenQueued(evidence: Evidence): Decision {
         error: executionError('run_cancelled', 'cancelled before it was started'),
       };
     case 'poison_message':
-      return deadLettered(evidence.reason);
+      return deadLettered(evidence);
     default:
       return STAY;
   }
@@ -114,16 +123,16 @@ function whenStarting(head: RunHead, evidence: Evidence): Decision {
     case 'task_stopped':
       return retryOrFail(
         head,
-        executionError('launch_failed', `the task stopped before its host reported: ${evidence.reason}`),
+        executionError(
+          'launch_failed',
+          `the task stopped before its host reported: ${evidence.reason}`,
+        ),
       );
     case 'lease_expired':
     case 'never_claimed':
-      return retryOrFail(
-        head,
-        executionError('launch_failed', 'no host claimed the run in time'),
-      );
+      return retryOrFail(head, executionError('launch_failed', 'no host claimed the run in time'));
     case 'poison_message':
-      return deadLettered(evidence.reason);
+      return deadLettered(evidence);
     case 'host_result':
       return whenRunning(head, evidence);
     default:
@@ -139,14 +148,20 @@ function whenRunning(head: RunHead, evidence: Evidence): Decision {
       return hostLost(
         head,
         evidence.outOfMemory
-          ? executionError('memory_limit', `the task ran out of memory: ${evidence.reason}`, { sideEffects: 'maybe' })
-          : executionError('host_lost', `the task stopped without a result: ${evidence.reason}`, { sideEffects: 'maybe' }),
+          ? executionError('memory_limit', `the task ran out of memory: ${evidence.reason}`, {
+              sideEffects: 'maybe',
+            })
+          : executionError('host_lost', `the task stopped without a result: ${evidence.reason}`, {
+              sideEffects: 'maybe',
+            }),
       );
     case 'lease_expired':
       if (evidence.task === 'running' || evidence.task === 'unknown') return STAY;
       return hostLost(
         head,
-        executionError('host_lost', `the host fell silent and its task is ${evidence.task}`, { sideEffects: 'maybe' }),
+        executionError('host_lost', `the host fell silent and its task is ${evidence.task}`, {
+          sideEffects: 'maybe',
+        }),
       );
     default:
       return STAY;
@@ -221,10 +236,12 @@ function cancelled(head: RunHead): Decision & { action: 'terminal' } {
   };
 }
 
-function deadLettered(reason: string): Decision {
+function deadLettered(evidence: Evidence & { kind: 'poison_message' }): Decision {
   return {
     action: 'terminal',
     status: 'failed',
-    error: executionError('dead_lettered', `the launch failed too often: ${reason}`),
+    error:
+      evidence.error ??
+      executionError('dead_lettered', `the launch failed too often: ${evidence.reason}`),
   };
 }

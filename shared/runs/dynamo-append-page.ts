@@ -1,12 +1,6 @@
 import type { NewEvent } from '#shared/contracts/index.ts';
 import { all, equals, startsWith, type Table } from '#shared/table/index.ts';
-import {
-  fromPageItem,
-  notYetPut,
-  PAGE_PREFIX,
-  pageKey,
-  toPageItem,
-} from './dynamo-run-item.ts';
+import { fromPageItem, notYetPut, PAGE_PREFIX, pageKey, toPageItem } from './dynamo-run-item.ts';
 import { LOG_START, type LogPage, type LogPosition, positionAfter } from './log-page.ts';
 import type { RunRef } from './run-head.ts';
 import type { AppendOutcome, RunLedger } from './run-ledger.ts';
@@ -108,4 +102,3 @@ export async function nextPlatformPage(
     producerFirst: 0,
   };
 }
-

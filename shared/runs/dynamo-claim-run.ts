@@ -12,8 +12,8 @@ import {
   unclaimedOrMine,
 } from './dynamo-run-item.ts';
 import type { RunRef } from './run-head.ts';
-import { ACTIVE_STATUSES } from './run-lifecycle.ts';
 import type { HeadWrite, LaunchClaim, RunLedger } from './run-ledger.ts';
+import { ACTIVE_STATUSES } from './run-lifecycle.ts';
 
 /** Quota counters are one shard per tenant until a tenant is large enough to need more. */
 const QUOTA_SHARD = 0;

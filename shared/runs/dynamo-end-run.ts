@@ -1,12 +1,10 @@
 import { z } from 'zod';
-import { executionErrorSchema, executionResultSchema, usageSchema } from '#shared/contracts/index.ts';
 import {
-  all,
-  atLeast,
-  type Item,
-  type Table,
-  type TransactionPart,
-} from '#shared/table/index.ts';
+  executionErrorSchema,
+  executionResultSchema,
+  usageSchema,
+} from '#shared/contracts/index.ts';
+import { all, atLeast, type Item, type Table, type TransactionPart } from '#shared/table/index.ts';
 import { nextPlatformPage } from './dynamo-append-page.ts';
 import {
   attemptKey,
@@ -34,7 +32,12 @@ export async function requestCancel(
   input: Parameters<RunLedger['requestCancel']>[0],
 ): Promise<EndOutcome> {
   const { head, reason, now, dueAt } = input;
-  const change = { status: 'cancelling', cancelRequestedAt: now, cancelReason: reason, dueAt } as const;
+  const change = {
+    status: 'cancelling',
+    cancelRequestedAt: now,
+    cancelReason: reason,
+    dueAt,
+  } as const;
   return withPage(table, head, { kind: 'events', events: [input.event] }, () => ({
     parts: [
       {
@@ -54,30 +57,39 @@ export async function finishRun(
 ): Promise<EndOutcome> {
   const { head, ending, events, now } = input;
   const { status, error, usage } = ending;
-  return withPage(
-    table,
-    head,
-    { kind: 'final', events, extra: { ending } },
-    (page) => {
-      const set = { status, endedAt: now, usage, error, finalPage: page.index };
-      return {
-        parts: [
-          {
-            update: headKey(head),
-            change: {
-              set,
-              remove: ['duePk', 'dueAt', 'leaseExpiresAt', 'quotaShard'],
-            },
-            when: all(mayBecome(status), unchangedSince(head)),
+  return withPage(table, head, { kind: 'final', events, extra: { ending } }, (page) => {
+    const set = { status, endedAt: now, usage, error, finalPage: page.index };
+    return {
+      parts: [
+        {
+          update: headKey(head),
+          change: {
+            set,
+            remove: ['duePk', 'dueAt', 'leaseExpiresAt', 'quotaShard'],
           },
-          ...releaseSlot(head),
-          ...endAttempt(head, now, status, error),
-          { put: { ...usageKey(head, head.epoch), kind: 'usage', runId: head.runId, tenantId: head.tenantId, epoch: head.epoch, usage, at: now } },
-        ],
-        after: without({ ...head, ...set, ...(error ? { error } : {}) }, ['dueAt', 'leaseExpiresAt', 'quotaShard']),
-      };
-    },
-  );
+          when: all(mayBecome(status), unchangedSince(head)),
+        },
+        ...releaseSlot(head),
+        ...endAttempt(head, now, status, error),
+        {
+          put: {
+            ...usageKey(head, head.epoch),
+            kind: 'usage',
+            runId: head.runId,
+            tenantId: head.tenantId,
+            epoch: head.epoch,
+            usage,
+            at: now,
+          },
+        },
+      ],
+      after: without({ ...head, ...set, ...(error ? { error } : {}) }, [
+        'dueAt',
+        'leaseExpiresAt',
+        'quotaShard',
+      ]),
+    };
+  });
 }
 
 /** See {@link RunLedger.requeueRun}. */
@@ -100,7 +112,17 @@ export async function requeueRun(
         },
         ...releaseSlot(head),
         ...endAttempt(head, now, 'requeued', error),
-        { put: { ...usageKey(head, head.epoch), kind: 'usage', runId: head.runId, tenantId: head.tenantId, epoch: head.epoch, usage, at: now } },
+        {
+          put: {
+            ...usageKey(head, head.epoch),
+            kind: 'usage',
+            runId: head.runId,
+            tenantId: head.tenantId,
+            epoch: head.epoch,
+            usage,
+            at: now,
+          },
+        },
       ],
       after: without({ ...head, ...set }, [
         'leaseExpiresAt',

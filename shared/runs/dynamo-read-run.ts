@@ -110,7 +110,8 @@ export async function listRuns(
   options: Parameters<RunLedger['listRuns']>[1],
 ): Promise<{ heads: ListedRun[]; nextCursor: string | undefined }> {
   const heads: ListedRun[] = [];
-  let startAfter = options.cursor === undefined ? undefined : decodeCursor(options.cursor, tenantId);
+  let startAfter =
+    options.cursor === undefined ? undefined : decodeCursor(options.cursor, tenantId);
   let read = 0;
   do {
     const page = await table.query({
@@ -121,7 +122,11 @@ export async function listRuns(
       startAfter,
     });
     read += page.items.length;
-    heads.push(...page.items.map(toListedRun).filter(({ status }) => !options.status || status === options.status));
+    heads.push(
+      ...page.items
+        .map(toListedRun)
+        .filter(({ status }) => !options.status || status === options.status),
+    );
     startAfter = page.lastKey;
   } while (startAfter && heads.length < options.limit && read < MAX_READ_FOR_FILTER);
   return { heads, nextCursor: startAfter && encodeCursor(startAfter) };

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import { z } from 'zod';
+import type { RunStatus } from '#shared/contracts/index.ts';
 import { PlatformError } from '#shared/contracts/index.ts';
 import {
   absent,
@@ -16,7 +17,6 @@ import { DUE_SHARDS } from '#shared/topology/index.ts';
 import { decodeEvents, encodeEvents, type LogPage, PAGE_KINDS } from './log-page.ts';
 import { type RunHead, type RunRef, runHeadSchema } from './run-head.ts';
 import { sourcesOf } from './run-lifecycle.ts';
-import type { RunStatus } from '#shared/contracts/index.ts';
 
 // ── keys ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 

@@ -1,7 +1,13 @@
 import type { Clock } from '#shared/kit/clock.ts';
 import type { Table } from '#shared/table/index.ts';
 import { appendPage, logEnd } from './dynamo-append-page.ts';
-import { claimByHost, claimForLaunch, moveTimer, recordTask, renewLease } from './dynamo-claim-run.ts';
+import {
+  claimByHost,
+  claimForLaunch,
+  moveTimer,
+  recordTask,
+  renewLease,
+} from './dynamo-claim-run.ts';
 import { createRun } from './dynamo-create-run.ts';
 import { finishRun, readEnding, requestCancel, requeueRun } from './dynamo-end-run.ts';
 import {

@@ -9,7 +9,10 @@ export interface EventCursor {
 
 export const LOG_BEGINNING: EventCursor = { index: 0, offset: 0 };
 
-const cursorSchema = z.tuple([z.number().int().min(0).max(99_999_999), z.number().int().min(0).max(100_000)]);
+const cursorSchema = z.tuple([
+  z.number().int().min(0).max(99_999_999),
+  z.number().int().min(0).max(100_000),
+]);
 
 export function encodeEventCursor(cursor: EventCursor): string {
   return Buffer.from(JSON.stringify([cursor.index, cursor.offset])).toString('base64url');
@@ -25,7 +28,8 @@ export function decodeEventCursor(text: string): EventCursor {
   } catch (cause) {
     throw new PlatformError('invalid_cursor', 'this cursor was not made by this API', {
       field: 'cursor',
-      remedy: 'use a nextCursor or an SSE id of this run, unchanged; leave it out to read from the start',
+      remedy:
+        'use a nextCursor or an SSE id of this run, unchanged; leave it out to read from the start',
       cause,
     });
   }

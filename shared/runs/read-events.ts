@@ -1,5 +1,5 @@
 import type { AgentEvent } from '#shared/contracts/index.ts';
-import { encodeEventCursor, type EventCursor } from './event-cursor.ts';
+import { type EventCursor, encodeEventCursor } from './event-cursor.ts';
 import { toAgentEvents } from './log-page.ts';
 import type { RunRef } from './run-head.ts';
 import type { RunLedger } from './run-ledger.ts';

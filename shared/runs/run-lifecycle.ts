@@ -13,7 +13,15 @@ import {
 export const TRANSITIONS = {
   queued: ['starting', 'cancelled', 'failed', 'timed_out'],
   starting: ['running', 'cancelling', 'queued', 'failed', 'timed_out'],
-  running: ['cancelling', 'queued', 'completed', 'failed', 'cancelled', 'timed_out', 'budget_exhausted'],
+  running: [
+    'cancelling',
+    'queued',
+    'completed',
+    'failed',
+    'cancelled',
+    'timed_out',
+    'budget_exhausted',
+  ],
   cancelling: ['cancelled', 'failed', 'timed_out'],
   completed: [],
   failed: [],
@@ -32,7 +40,11 @@ export function sourcesOf(to: RunStatus): RunStatus[] {
 }
 
 /** Statuses in which a run holds a quota slot and a task may be alive. */
-export const ACTIVE_STATUSES = ['starting', 'running', 'cancelling'] as const satisfies readonly RunStatus[];
+export const ACTIVE_STATUSES = [
+  'starting',
+  'running',
+  'cancelling',
+] as const satisfies readonly RunStatus[];
 
 export function isActive(status: RunStatus): boolean {
   return (ACTIVE_STATUSES as readonly RunStatus[]).includes(status);

@@ -124,9 +124,7 @@ export class Table {
           return {
             applied: false,
             refused: reasons.map(({ Code, Item }) =>
-              Code === 'ConditionalCheckFailed'
-                ? { existing: Item && fromWire(Item) }
-                : undefined,
+              Code === 'ConditionalCheckFailed' ? { existing: Item && fromWire(Item) } : undefined,
             ),
           };
         }
@@ -236,7 +234,12 @@ function refusedOrThrow(error: unknown): WriteOutcome {
   throw toTableError(error);
 }
 
-const THROTTLES = ['ThrottlingException', 'ProvisionedThroughputExceededException', 'RequestLimitExceeded', 'TransactionConflictException'];
+const THROTTLES = [
+  'ThrottlingException',
+  'ProvisionedThroughputExceededException',
+  'RequestLimitExceeded',
+  'TransactionConflictException',
+];
 
 function toTableError(error: unknown): unknown {
   const name = error instanceof Error ? error.name : '';

@@ -85,11 +85,7 @@ const api = (
   memoryMb: 512,
 });
 
-const gateway = (
-  name: string,
-  path: string,
-  uses: readonly Use[],
-): FunctionEntry => ({
+const gateway = (name: string, path: string, uses: readonly Use[]): FunctionEntry => ({
   name: `gateway/${name}`,
   trigger: { kind: 'http', api: 'host', method: 'POST', path, auth: 'execution' },
   uses: ['tableWrite', 'signingSecret', ...uses],
@@ -127,11 +123,14 @@ export const FUNCTIONS: readonly FunctionEntry[] = [
   gateway('append-events', '/host/v1/runs/{runId}/events', []),
   gateway('renew-lease', '/host/v1/runs/{runId}/heartbeat', []),
   gateway('report-result', '/host/v1/runs/{runId}/result', ['sendRuns']),
-  worker(
-    'dispatch-run',
-    { kind: 'queue', queue: 'runs', batchSize: 10, maxConcurrency: 5 },
-    ['tableWrite', 'sendRuns', 'runTasks', 'stopTasks', 'signingSecret', 'engines'],
-  ),
+  worker('dispatch-run', { kind: 'queue', queue: 'runs', batchSize: 10, maxConcurrency: 5 }, [
+    'tableWrite',
+    'sendRuns',
+    'runTasks',
+    'stopTasks',
+    'signingSecret',
+    'engines',
+  ]),
   worker(
     'fail-dead-run',
     { kind: 'queue', queue: 'runsDeadLetter', batchSize: 10, maxConcurrency: 2 },

@@ -1,0 +1,10 @@
+import { DynamoDBClient } from '@aws-sdk/client-dynamodb';
+import { systemClock } from '#shared/kit/clock.ts';
+import { openDynamoRunLedger } from '#shared/runs/dynamo-run-ledger.ts';
+import type { RunLedger } from '#shared/runs/index.ts';
+import { Table } from '#shared/table/index.ts';
+
+/** The ledger as every composition root opens it. Region and endpoint come from the SDK's own environment. */
+export function openLedger(tableName: string): RunLedger {
+  return openDynamoRunLedger(new Table(new DynamoDBClient({}), tableName), systemClock);
+}

@@ -1,0 +1,17 @@
+import { SQSClient } from '@aws-sdk/client-sqs';
+import { systemClock } from '#shared/kit/clock.ts';
+import { SqsRunQueue } from '#shared/orchestrator/sqs-run-queue.ts';
+import { openLedger } from '../../kit/dynamo-ledger.ts';
+import { openLogger } from '../../kit/logger.ts';
+import { readEnv, readTiming } from '../../kit/read-env.ts';
+import { settleStoppedTaskHandler } from './handler.ts';
+
+const env = readEnv('TABLE_NAME', 'RUNS_QUEUE_URL');
+
+export const handler = settleStoppedTaskHandler({
+  ledger: openLedger(env.TABLE_NAME),
+  queue: new SqsRunQueue(new SQSClient({}), env.RUNS_QUEUE_URL),
+  timing: readTiming(),
+  clock: systemClock,
+  log: openLogger('settle-stopped-task'),
+});

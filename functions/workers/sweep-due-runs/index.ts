@@ -1,0 +1,20 @@
+import { ECSClient } from '@aws-sdk/client-ecs';
+import { SQSClient } from '@aws-sdk/client-sqs';
+import { systemClock } from '#shared/kit/clock.ts';
+import { EcsTaskControl } from '#shared/orchestrator/ecs-task-launcher.ts';
+import { SqsRunQueue } from '#shared/orchestrator/sqs-run-queue.ts';
+import { openLedger } from '../../kit/dynamo-ledger.ts';
+import { openLogger } from '../../kit/logger.ts';
+import { readEnv, readTiming } from '../../kit/read-env.ts';
+import { sweepDueRunsHandler } from './handler.ts';
+
+const env = readEnv('TABLE_NAME', 'RUNS_QUEUE_URL', 'CLUSTER_ARN');
+
+export const handler = sweepDueRunsHandler({
+  ledger: openLedger(env.TABLE_NAME),
+  queue: new SqsRunQueue(new SQSClient({}), env.RUNS_QUEUE_URL),
+  launcher: new EcsTaskControl(new ECSClient({}), env.CLUSTER_ARN),
+  timing: readTiming(),
+  clock: systemClock,
+  log: openLogger('sweep-due-runs'),
+});

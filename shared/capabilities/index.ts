@@ -1,0 +1,1 @@
+export { type Denial, resolveCapabilities, type Unavailability } from './resolve-capabilities.ts';

@@ -1,0 +1,1 @@
+export { grantCredentials, type Vault } from './credential-broker.ts';

@@ -1,0 +1,39 @@
+import { z } from 'zod';
+
+const ms = z.number().int().min(1);
+
+/** How long things may take before somebody looks. All in milliseconds. */
+export const timingSchema = z.strictObject({
+  /** From the claim until a host must have reported: covers image pull and start of a task. */
+  launchLeaseMs: ms.default(300_000),
+  /** Without a heartbeat for this long a host is checked. */
+  leaseMs: ms.default(45_000),
+  heartbeatEveryMs: ms.default(15_000),
+  /** A run still queued after this gets its message again. */
+  queuedCheckMs: ms.default(60_000),
+  /** A run still cancelling after this has its task looked at again. */
+  cancelCheckMs: ms.default(30_000),
+  /** Hosts enforce the deadline themselves; the platform steps in this much later. */
+  deadlineGraceMs: ms.default(60_000),
+  /** First wait before another attempt; doubles each time. */
+  requeueBaseMs: ms.default(2_000),
+  /** A run over quota is looked at again after this. */
+  quotaWaitMs: ms.default(5_000),
+});
+export type Timing = z.infer<typeof timingSchema>;
+
+/** Concurrent runs of one tenant, until quotas are configurable. */
+export const TENANT_RUN_LIMIT = 100;
+
+/** Version of the built-in policy, recorded on each attempt. */
+export const POLICY_VERSION = 'builtin-1';
+
+/** An engine that this deployment has, in which version, and with what defaults for its section. */
+export const deployedEnginesSchema = z.array(
+  z.strictObject({
+    engineId: z.string(),
+    version: z.string(),
+    defaultConfig: z.record(z.string(), z.json()).optional(),
+  }),
+);
+export type DeployedEngines = z.infer<typeof deployedEnginesSchema>;
