@@ -43,6 +43,8 @@ const TECHNOLOGY = '/(memory|dynamo|sqs|s3|ecs|secrets|eventbridge)-[^/]+\\.ts$'
 const DYNAMO_ITEM = '/dynamo-[^/]+-item\\.ts$';
 /** Composition roots: the only files that choose adapters and read the environment. */
 const ROOTS = ['^functions/.+/index\\.ts$', '^containers/.+/(main|composition)\\.ts$', '^local/'];
+/** A technology file of functions/kit does for all roots what each would repeat. */
+const ADAPTER_PICKERS = [...ROOTS, `^functions/kit${TECHNOLOGY}`];
 const ENGINE_ADAPTERS = '^shared/engines/(adapters|.+/adapter)\\.ts$';
 const AWS_SDK = '(^|/)node_modules/@(aws-sdk|smithy)/';
 const ZOD = '(^|/)node_modules/zod/';
@@ -186,7 +188,7 @@ module.exports = {
     rule(
       'front-door-only-for-deployables',
       'Import a folder of shared/ through its index.ts.',
-      { path: `^${anyOf(DEPLOYABLES)}/`, pathNot: ROOTS },
+      { path: `^${anyOf(DEPLOYABLES)}/`, pathNot: ADAPTER_PICKERS },
       {
         path: '^shared/[^/]+/',
         pathNot: [INDEX, OPEN_FOLDERS, '^shared/engines/catalogue\\.ts$'],
@@ -195,7 +197,7 @@ module.exports = {
     rule(
       'front-door-only-for-roots',
       'Beside the front doors a root may pick adapters: technology files and engine adapters.',
-      { path: ROOTS },
+      { path: ADAPTER_PICKERS },
       {
         path: '^shared/[^/]+/',
         pathNot: [
@@ -211,7 +213,7 @@ module.exports = {
       'technology-files-only-from-roots',
       'Depend on the port; the composition root picks the adapter.',
       { path: WITHOUT_ROOT_RIGHTS, pathNot: [...ROOTS, TECHNOLOGY] },
-      { path: `^shared/.+${TECHNOLOGY}` },
+      { path: `^(shared|functions)/.+${TECHNOLOGY}` },
     ),
     rule(
       'table-only-from-technology-files',

@@ -40,12 +40,14 @@ export const CLEAN_TREE: SourceFiles = {
   'shared/orchestrator/index.ts': `export { submitRun } from './submit-run.ts';`,
   'shared/runtime/index.ts': `export { spawn } from '#shared/process/index.ts';`,
   'functions/kit/http-function.ts': `import middy from '@middy/core';\nexport const http = middy;`,
+  'functions/kit/dynamo-ledger.ts': `import type { Store } from '#shared/runs/dynamo-run-store.ts';
+    export type Ledger = Store;`,
   'functions/api/create-run/handler.ts': `import { submitRun } from '#shared/orchestrator/index.ts';
     export const createRun = submitRun;`,
   'functions/api/create-run/index.ts': `import { SQSClient } from '@aws-sdk/client-sqs';
     import type { Context } from 'aws-lambda';
     import { http } from '#functions/kit/http-function.ts';
-    import type { Store } from '#shared/runs/dynamo-run-store.ts';
+    import type { Ledger as Store } from '#functions/kit/dynamo-ledger.ts';
     import { createRun } from './handler.ts';
     export const handler = (context: Context, store: Store) => [http, createRun, SQSClient, context, store];`,
   'functions/workers/dispatch-run/batch/record.ts': `export { http as dispatch } from '#functions/kit/http-function.ts';`,
@@ -176,6 +178,10 @@ export const CANARIES: readonly Canary[] = [
   }),
   canary('technology-files-only-from-roots', {
     'shared/runs/c-adapter.ts': `import type { Store } from './dynamo-run-store.ts';\nexport type S = Store;`,
+  }),
+  canary('technology-files-only-from-roots', {
+    'functions/api/create-run/c-adapter.ts': `import type { Ledger } from '#functions/kit/dynamo-ledger.ts';
+      export type L = Ledger;`,
   }),
   canary('table-only-from-technology-files', {
     'shared/runs/c-storage.ts': `import type { Table } from '#shared/table/keys.ts';\nexport type T = Table;`,
