@@ -132,7 +132,7 @@ export function conditionalWrites({ it, endpoint }: DynamoPart): void {
       'attribute_exists(nothing) AND attribute_exists(#map.#inner.flag) AND attribute_exists(#list[2].deep)',
       'attribute_not_exists(absent) AND attribute_not_exists(#list[3]) AND attribute_not_exists(#map.nope)',
       'flag = :false AND flag IN (:false) AND #map.#inner.flag = :false',
-      'begins_with(#bytes, :12) AND contains(#bytes, :23)',
+      'begins_with(#bytes, :12) AND NOT begins_with(#bytes, :23)',
       'absent <> :five AND NOT absent = :five AND NOT absent < :five',
       'NOT #text = :five AND NOT #text < :five AND #text <> :five',
       '(n = :four OR n = :five) AND (n = :six OR NOT n = :ten)',

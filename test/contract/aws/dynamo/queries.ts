@@ -195,6 +195,7 @@ export function queries({ it, endpoint }: DynamoPart): void {
 
     it('answers a LastEvaluatedKey of an index with the keys of both', async () => {
       await table.put({ pk: 'key', sk: '1', owner: 'key', at: '1' });
+      await table.put({ pk: 'key', sk: '2', owner: 'key', at: '2' });
       const { LastEvaluatedKey } = await table.query('#o = :o', {
         IndexName: 'byOwner',
         ExpressionAttributeNames: { '#o': 'owner' },
