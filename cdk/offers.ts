@@ -1,0 +1,41 @@
+import type { USES, Use } from '#shared/topology/index.ts';
+
+type Variable<U extends Use> = (typeof USES)[U]['environment'][number];
+
+/** Actions on resources, as in an IAM statement. No wildcards in actions. */
+export interface Allowance {
+  readonly actions: readonly string[];
+  readonly resources: readonly string[];
+  readonly conditions?: Readonly<Record<string, Readonly<Record<string, unknown>>>>;
+}
+
+/** What a function gets for one use of the catalogue: the values of its variables, and what it may do. */
+export interface Offer<U extends Use> {
+  readonly environment: Readonly<Record<Variable<U>, string>>;
+  readonly allow: readonly Allowance[];
+}
+
+/** A stack offers what its resources stand for; the type holds each offer to the variables in the catalogue. */
+export type Offers<U extends Use> = { readonly [K in U]: Offer<K> };
+
+/** Actions per use. A test compares the policies in the templates with this table, written down once more there. */
+export const ACTIONS = {
+  tableRead: ['dynamodb:GetItem', 'dynamodb:Query'],
+  // Nothing deletes: what ends is marked, and garbage expires.
+  tableWrite: [
+    'dynamodb:ConditionCheckItem',
+    'dynamodb:GetItem',
+    'dynamodb:PutItem',
+    'dynamodb:Query',
+    'dynamodb:UpdateItem',
+  ],
+  sendRuns: ['sqs:SendMessage'],
+  runTasks: ['ecs:RunTask'],
+  stopTasks: ['ecs:StopTask'],
+  describeTasks: ['ecs:DescribeTasks'],
+  signingSecret: ['secretsmanager:GetSecretValue'],
+  tenantSecrets: ['secretsmanager:GetSecretValue'],
+  publishEvents: ['events:PutEvents'],
+  verifyTokens: [],
+  engines: [],
+} as const satisfies Record<Use, readonly string[]>;
