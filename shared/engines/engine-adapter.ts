@@ -71,6 +71,7 @@ export interface EngineEnding {
     | 'output_limit'
     | 'memory_limit'
     | 'capability_violation'
+    | 'budget_exhausted'
     | 'spawn_failed';
   readonly exitCode: number | null;
   readonly signal: string | null;

@@ -1,0 +1,219 @@
+import {
+  CreateTableCommand,
+  DescribeTableCommand,
+  DynamoDBClient,
+  ResourceInUseException,
+  UpdateTimeToLiveCommand,
+} from '@aws-sdk/client-dynamodb';
+import {
+  CreateClusterCommand,
+  DescribeTaskDefinitionCommand,
+  ECSClient,
+  RegisterTaskDefinitionCommand,
+} from '@aws-sdk/client-ecs';
+import {
+  CreateEventBusCommand,
+  EventBridgeClient,
+  PutRuleCommand,
+  PutTargetsCommand,
+  ResourceAlreadyExistsException,
+} from '@aws-sdk/client-eventbridge';
+import {
+  CreateSecretCommand,
+  PutSecretValueCommand,
+  ResourceExistsException,
+  SecretsManagerClient,
+} from '@aws-sdk/client-secrets-manager';
+import { CreateQueueCommand, GetQueueAttributesCommand, SQSClient } from '@aws-sdk/client-sqs';
+import {
+  RUNS_QUEUE_MAX_RECEIVES,
+  TABLE_SHAPE,
+  TASK_CONTAINER_NAME,
+} from '#shared/topology/index.ts';
+
+export const HOST_IMAGE = 'nexusdesk/runtime-host';
+export const TENANT_SECRETS_PREFIX = 'nexusdesk/local/tenants/';
+export const STOPPED_TASK_TARGET = 'settle-stopped-task';
+
+const TABLE_NAME = 'nexusdesk';
+const BUS_NAME = 'nexusdesk';
+const CLUSTER = 'nexusdesk';
+const FAMILY = 'nexusdesk-runtime-host';
+const SIGNING_SECRET = 'nexusdesk/local/signing';
+/** A laptop's functions finish in moments; a launch whose stack was killed is tried again soon. */
+const VISIBILITY_SECONDS = 30;
+
+export interface Provisioned {
+  readonly tableName: string;
+  readonly streamArn: string;
+  readonly runsQueueUrl: string;
+  readonly deadLetterQueueUrl: string;
+  readonly busName: string;
+  readonly clusterArn: string;
+  readonly taskDefinitionArn: string;
+  readonly signingSecretId: string;
+}
+
+/** Makes what `cdk deploy` makes in the cloud, through the same AWS API. What is there already stays as it is. */
+export async function provision(options: {
+  signingSecret: () => string;
+  stopTimeoutSeconds: number;
+}): Promise<Provisioned> {
+  const streamArn = await makeTable(new DynamoDBClient({}));
+  const queues = await makeQueues(new SQSClient({}));
+  await makeBus(new EventBridgeClient({}));
+  const tasks = await makeTasks(new ECSClient({}), options.stopTimeoutSeconds);
+  await new SecretsManagerClient({})
+    .send(new CreateSecretCommand({ Name: SIGNING_SECRET, SecretString: options.signingSecret() }))
+    .catch(ignore(ResourceExistsException));
+  return {
+    tableName: TABLE_NAME,
+    streamArn,
+    ...queues,
+    busName: BUS_NAME,
+    ...tasks,
+    signingSecretId: SIGNING_SECRET,
+  };
+}
+
+async function makeTable(client: DynamoDBClient): Promise<string> {
+  const { partitionKey, sortKey, indexes } = TABLE_SHAPE;
+  const keys = [partitionKey, sortKey, ...Object.values(indexes).flatMap((index) => [index.partitionKey, index.sortKey])];
+  await client
+    .send(
+      new CreateTableCommand({
+        TableName: TABLE_NAME,
+        BillingMode: 'PAY_PER_REQUEST',
+        AttributeDefinitions: keys.map((AttributeName) => ({ AttributeName, AttributeType: 'S' as const })),
+        KeySchema: keySchema(partitionKey, sortKey),
+        GlobalSecondaryIndexes: Object.values(indexes).map((index) => ({
+          IndexName: index.name,
+          KeySchema: keySchema(index.partitionKey, index.sortKey),
+          Projection: {
+            ProjectionType: 'INCLUDE' as const,
+            // Keys of the table and of the index are always there.
+            NonKeyAttributes: index.include.filter((name) => !keys.includes(name)),
+          },
+        })),
+        StreamSpecification: { StreamEnabled: true, StreamViewType: TABLE_SHAPE.stream },
+      }),
+    )
+    .catch(ignore(ResourceInUseException));
+  await client
+    .send(
+      new UpdateTimeToLiveCommand({
+        TableName: TABLE_NAME,
+        TimeToLiveSpecification: { Enabled: true, AttributeName: TABLE_SHAPE.timeToLive },
+      }),
+    )
+    // AWS refuses to switch on what is on.
+    .catch((error: unknown) => {
+      if (!(error instanceof Error && error.name === 'ValidationException')) throw error;
+    });
+  const { Table } = await client.send(new DescribeTableCommand({ TableName: TABLE_NAME }));
+  if (!Table?.LatestStreamArn) throw new Error('the table has no stream');
+  return Table.LatestStreamArn;
+}
+
+function keySchema(hash: string, range: string) {
+  return [
+    { AttributeName: hash, KeyType: 'HASH' as const },
+    { AttributeName: range, KeyType: 'RANGE' as const },
+  ];
+}
+
+async function makeQueues(client: SQSClient) {
+  const dead = await client.send(new CreateQueueCommand({ QueueName: 'nexusdesk-runs-dead-letter' }));
+  const { Attributes } = await client.send(
+    new GetQueueAttributesCommand({ QueueUrl: dead.QueueUrl, AttributeNames: ['QueueArn'] }),
+  );
+  const runs = await client.send(
+    new CreateQueueCommand({
+      QueueName: 'nexusdesk-runs',
+      Attributes: {
+        VisibilityTimeout: String(VISIBILITY_SECONDS),
+        RedrivePolicy: JSON.stringify({
+          deadLetterTargetArn: Attributes?.QueueArn,
+          maxReceiveCount: RUNS_QUEUE_MAX_RECEIVES,
+        }),
+      },
+    }),
+  );
+  if (!runs.QueueUrl || !dead.QueueUrl) throw new Error('the queues were not made');
+  return { runsQueueUrl: runs.QueueUrl, deadLetterQueueUrl: dead.QueueUrl };
+}
+
+async function makeBus(client: EventBridgeClient): Promise<void> {
+  await client
+    .send(new CreateEventBusCommand({ Name: BUS_NAME }))
+    .catch(ignore(ResourceAlreadyExistsException));
+  const Name = 'nexusdesk-task-stopped';
+  await client.send(
+    new PutRuleCommand({
+      Name,
+      EventPattern: JSON.stringify({
+        source: ['aws.ecs'],
+        'detail-type': ['ECS Task State Change'],
+        detail: { lastStatus: ['STOPPED'] },
+      }),
+    }),
+  );
+  await client.send(
+    new PutTargetsCommand({
+      Rule: Name,
+      Targets: [
+        { Id: 'function', Arn: `arn:aws:lambda:us-east-1:000000000000:function:${STOPPED_TASK_TARGET}` },
+      ],
+    }),
+  );
+}
+
+async function makeTasks(client: ECSClient, stopTimeout: number) {
+  const { cluster } = await client.send(new CreateClusterCommand({ clusterName: CLUSTER }));
+  const known = await client
+    .send(new DescribeTaskDefinitionCommand({ taskDefinition: FAMILY }))
+    .then(({ taskDefinition }) => taskDefinition)
+    .catch(() => undefined);
+  const [container] = known?.containerDefinitions ?? [];
+  const definition =
+    container?.stopTimeout === stopTimeout
+      ? known
+      : (
+          await client.send(
+            new RegisterTaskDefinitionCommand({
+              family: FAMILY,
+              requiresCompatibilities: ['FARGATE'],
+              networkMode: 'awsvpc',
+              cpu: '1024',
+              memory: '2048',
+              containerDefinitions: [
+                { name: TASK_CONTAINER_NAME, image: HOST_IMAGE, essential: true, stopTimeout },
+              ],
+            }),
+          )
+        ).taskDefinition;
+  if (!cluster?.clusterArn || !definition?.taskDefinitionArn) throw new Error('the cluster was not made');
+  return { clusterArn: cluster.clusterArn, taskDefinitionArn: definition.taskDefinitionArn };
+}
+
+/** Stores a credential of a tenant, or replaces its value. */
+export async function storeTenantCredential(
+  tenantId: string,
+  name: string,
+  value: string,
+): Promise<void> {
+  const client = new SecretsManagerClient({});
+  const Name = `${TENANT_SECRETS_PREFIX}${tenantId}/${name}`;
+  await client
+    .send(new CreateSecretCommand({ Name, SecretString: value }))
+    .catch(async (error: unknown) => {
+      if (!(error instanceof ResourceExistsException)) throw error;
+      await client.send(new PutSecretValueCommand({ SecretId: Name, SecretString: value }));
+    });
+}
+
+function ignore(expected: abstract new (...args: never[]) => Error) {
+  return (error: unknown): void => {
+    if (!(error instanceof expected)) throw error;
+  };
+}

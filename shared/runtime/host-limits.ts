@@ -1,0 +1,43 @@
+import type { ExecutionRequest } from '#shared/contracts/index.ts';
+import type { ProcessLimits } from '#shared/process/index.ts';
+
+/** HST-3: what one engine may use on this host; a run's budget can only be smaller. */
+export interface HostLimits {
+  readonly outputBytes: number;
+  readonly recordBytes: number;
+  readonly processes: number;
+  readonly fileBytes: number;
+  readonly openFiles: number;
+  readonly memoryBytes: number;
+  /** Between the polite signal and SIGKILL. */
+  readonly graceMs: number;
+  /** Told of faults of the host's own code, for its log. */
+  readonly onFault?: (error: unknown) => void;
+}
+
+export const DEFAULT_HOST_LIMITS: HostLimits = {
+  outputBytes: 256 * 1024 * 1024,
+  recordBytes: 1024 * 1024,
+  processes: 512,
+  fileBytes: 4 * 1024 ** 3,
+  openFiles: 4_096,
+  memoryBytes: 4 * 1024 ** 3,
+  graceMs: 5_000,
+};
+
+/** The wall clock is what is left until the run's deadline, waiting in the queue included. */
+export function processLimits(
+  host: HostLimits,
+  request: ExecutionRequest,
+  now: number,
+): ProcessLimits {
+  return {
+    outputBytes: Math.min(host.outputBytes, request.budget.outputBytes ?? host.outputBytes),
+    recordBytes: host.recordBytes,
+    processes: host.processes,
+    fileBytes: host.fileBytes,
+    openFiles: host.openFiles,
+    memoryBytes: host.memoryBytes,
+    wallClockMs: Math.max(0, Date.parse(request.deadlineAt) - now),
+  };
+}

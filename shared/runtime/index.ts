@@ -1,0 +1,4 @@
+export { GatewayClient } from './gateway-client.ts';
+export { type HostOptions, type HostOutcome, runHost } from './host.ts';
+export { DEFAULT_HOST_LIMITS, type HostLimits } from './host-limits.ts';
+export { type RunEngineOptions, type RunningEngine, runEngine } from './run-engine.ts';
