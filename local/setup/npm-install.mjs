@@ -11,11 +11,13 @@ const ARGUMENTS = [
   '--include=dev',
   '--include=optional',
   '--prefer-offline',
+  '--loglevel=error',
 ];
 
 const UNREACHABLE =
   /\b(ENOTFOUND|EAI_AGAIN|ECONNREFUSED|ECONNRESET|ETIMEDOUT|ENETUNREACH|EHOSTUNREACH|ENOTCACHED|ERR_SOCKET_TIMEOUT)\b/;
-const OUTPUT_KEPT = 4_000;
+/** Characters kept of each end of what npm says: the cause comes first, or it comes last. */
+const END_KEPT = 2_000;
 
 /** Says what went wrong and what to do; shown without a stack. */
 export class SetupError extends Error {}
@@ -43,9 +45,13 @@ export async function npmInstall(root, onStart) {
 
 function runNpm(root, onStart) {
   return new Promise((settle) => {
-    let output = '';
+    let start = '';
+    let end = '';
     const keep = (chunk) => {
-      output = (output + chunk).slice(-OUTPUT_KEPT);
+      const room = END_KEPT - start.length;
+      start += chunk.slice(0, room);
+      const rest = end + chunk.slice(room);
+      end = rest.length > END_KEPT ? `\n...${rest.slice(-END_KEPT)}` : rest;
     };
     const npm = spawn('npm', ARGUMENTS, {
       cwd: root,
@@ -67,7 +73,7 @@ function runNpm(root, onStart) {
     const finish = (result) => {
       for (const name of signals) process.removeListener(name, stop);
       if (stoppedBy) process.exit(128 + constants.signals[stoppedBy]);
-      settle({ output, ...result });
+      settle({ output: start + end, ...result });
     };
     npm.once('error', (failure) => finish({ failure }));
     npm.once('close', (code, signal) => finish({ code, signal }));

@@ -53,6 +53,7 @@ describe('what is installed', () => {
       '--include=dev',
       '--include=optional',
       '--prefer-offline',
+      '--loglevel=error',
     ]);
     call.answer(SUCCESS);
     const { code, stderr } = await run.ended;
@@ -130,6 +131,15 @@ describe('a failure', () => {
     expect(stderr).toContain('npm ci failed with code 7:\nnpm error EBROKEN');
     expect(stderr).not.toContain('registry');
     await installOnce();
+  });
+
+  it('of npm keeps both ends of a long complaint', async () => {
+    const run = project.setUp();
+    const stderr = `first ${'x'.repeat(100_000)} last`;
+    (await project.nextCall()).answer({ do: 'nothing', exitCode: 1, stderr });
+    const said = (await run.ended).stderr;
+    expect(said).toMatch(/first x+\n\.\.\.x+ last/);
+    expect(said.length).toBeLessThan(5_000);
   });
 
   it('for want of a network says so', async () => {
