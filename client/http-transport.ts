@@ -26,6 +26,8 @@ export interface ApiRequest {
   readonly body?: unknown;
   /** `none`: no token is sent. */
   readonly auth?: 'token' | 'none';
+  /** Statuses beside 2xx whose JSON body is an answer, not a problem. */
+  readonly answers?: readonly number[];
   readonly signal?: AbortSignal | undefined;
 }
 
@@ -100,7 +102,7 @@ export class HttpTransport {
   async #send(request: ApiRequest): Promise<Response> {
     const token = await this.#token(request);
     const response = await this.#fetch(request, token);
-    if (response.ok) return response;
+    if (response.ok || isAnswer(request, response)) return response;
     const error = await this.#refusal(response);
     if (error.status !== 401 || token === undefined) throw error;
     const fresh = await this.#token(request);
@@ -157,6 +159,11 @@ function checkedBase(baseUrl: string): string {
     );
   }
   return `${url.origin}${url.pathname.replace(/\/+$/, '')}`;
+}
+
+function isAnswer({ answers }: ApiRequest, response: Response): boolean {
+  const type = response.headers.get('content-type') ?? '';
+  return answers?.includes(response.status) === true && /^application\/json\b/i.test(type);
 }
 
 async function bodyText(response: Response): Promise<string> {

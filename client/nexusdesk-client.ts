@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import type { z } from 'zod';
+import { z } from 'zod';
 import {
   type AgentEvent,
   type CancelRunRequest,
@@ -17,16 +17,21 @@ import {
   type RunStatus,
   type RunSummary,
   type RunView,
+  runIdSchema,
   runListSchema,
-  runSummarySchema,
+  runStatusSchema,
   runViewSchema,
 } from '#shared/contracts/index.ts';
 import { type ClientClock, sleep, systemClientClock } from './client-clock.ts';
-import { ApiError, ReplyError } from './client-error.ts';
+import { ReplyError } from './client-error.ts';
 import { type ApiRequest, HttpTransport, type TokenSource } from './http-transport.ts';
 import { type EventLogSource, type ResumePoint, RunEventFollower } from './run-event-follower.ts';
 
 export type Health = z.infer<typeof healthSchema>;
+
+const cancelReceiptSchema = z.object({ runId: runIdSchema, status: runStatusSchema });
+/** The run as it was when its cancellation was accepted. */
+export type CancelReceipt = z.infer<typeof cancelReceiptSchema>;
 
 export interface ClientOptions {
   /** Address of the API, with its stage path if it has one: `https://host/stage`. */
@@ -152,28 +157,17 @@ export class NexusDeskClient {
   }
 
   /**
-   * Asks for cancellation and returns the run as it then was; it ends later (see {@link waitForRun}).
-   * Cancelling a cancelled run is no error; one that ended otherwise is refused with `already_terminal`.
+   * Asks for cancellation and says what the run was then; it ends later (see {@link waitForRun}). Asking again is no
+   * error, also when it has ended cancelled; a run that ended otherwise is refused with `already_terminal`.
    */
   async cancelRun(
     runId: RunId,
     body: CancelRunRequest = {},
     { signal }: CallOptions = {},
-  ): Promise<RunSummary> {
+  ): Promise<CancelReceipt> {
     const path = `${runPath(runId)}/cancel`;
-    try {
-      const reply = await this.#transport.json(
-        { method: 'POST', path, body, signal },
-        runSummarySchema,
-      );
-      return reply.value;
-    } catch (error) {
-      if (!(error instanceof ApiError && error.code === 'already_terminal')) throw error;
-      // The reply to our own earlier send may have been lost: then this refusal is its success.
-      const run = await this.getRun(runId, { signal });
-      if (run.status === 'cancelled') return run;
-      throw error;
-    }
+    const request = { method: 'POST', path, body, signal } as const;
+    return (await this.#transport.json(request, cancelReceiptSchema)).value;
   }
 
   /** One page of a run's stored events. */
@@ -227,7 +221,14 @@ export class NexusDeskClient {
   /** The health and, beside it, what is needed to compare clocks. Sends no token. */
   async probeHealth({ signal }: CallOptions = {}): Promise<HealthProbe> {
     const sentAtMs = this.#clock.now();
-    const request = { method: 'GET', path: '/v1/health', auth: 'none', signal } as const;
+    const request = {
+      method: 'GET',
+      path: '/v1/health',
+      auth: 'none',
+      // A degraded service says so with 503, and what is degraded in the same body.
+      answers: [503],
+      signal,
+    } as const;
     const { value, headers } = await this.#transport.json(request, healthSchema);
     const date = Date.parse(headers.get('date') ?? '');
     return {
