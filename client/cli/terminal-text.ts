@@ -18,7 +18,7 @@ export function plainText(text: string): string {
 /** As {@link plainText}, on one line of at most `maxChars` characters. */
 export function plainLine(text: string, maxChars = 200): string {
   const line = plainText(text).replaceAll(/\s+/g, ' ').trim();
-  const characters = [...line.slice(0, maxChars * 2)];
+  const characters = [...line.slice(0, (maxChars + 1) * 2)];
   return characters.length > maxChars ? `${characters.slice(0, maxChars - 1).join('')}…` : line;
 }
 
