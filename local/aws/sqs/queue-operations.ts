@@ -18,13 +18,15 @@ interface Parts {
   readonly queues: Queues;
   readonly messages: Messages;
   readonly now: () => number;
+  /** Told of a queue whose waiting receivers have something to learn. */
+  readonly wake: (queue: Queue) => void;
 }
 
 const PURGE_PAUSE_MS = 60_000;
 
 /** The operations on queues themselves: create, find, describe, change, purge, tag, delete. */
 export function queueOperations(parts: Parts): Record<string, AwsOperation> {
-  const { state, queues, messages, now } = parts;
+  const { state, queues, messages, now, wake } = parts;
   const seconds = () => Math.floor(now() / 1000);
   return {
     CreateQueue({ QueueName, Attributes = {}, tags = {} }) {
@@ -100,6 +102,7 @@ export function queueOperations(parts: Parts): Record<string, AwsOperation> {
         messages.forgetDeduplication(queue);
         queues.delete(queue);
       });
+      wake(queue);
     },
 
     PurgeQueue({ QueueUrl }) {

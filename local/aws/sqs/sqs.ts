@@ -38,7 +38,7 @@ export function openSqs(options: SqsOptions): AwsJsonService {
   const tasks = new MoveTasks(state, messages, queues, now, wake);
 
   const operations: Record<string, AwsOperation> = {
-    ...queueOperations({ state, queues, messages, now }),
+    ...queueOperations({ state, queues, messages, now, wake }),
 
     SendMessage(input) {
       const queue = queues.ofUrl(input.QueueUrl);

@@ -49,6 +49,12 @@ export class TestQueue {
     return new TestQueue(client, QueueUrl);
   }
 
+  /** The same queue at another endpoint. */
+  on(endpoint: string): TestQueue {
+    const { pathname } = new URL(this.url);
+    return new TestQueue(new SQSClient(sdkOptions(endpoint)), endpoint + pathname);
+  }
+
   get name(): string {
     return this.url.slice(this.url.lastIndexOf('/') + 1);
   }
