@@ -1,16 +1,20 @@
 import { randomUUID } from 'node:crypto';
 import pino from 'pino';
-import project from '../../package.json' with { type: 'json' };
 import { ENGINE_ADAPTERS } from '#shared/engines/adapters.ts';
 import { systemClock } from '#shared/kit/clock.ts';
 import { detectSandbox } from '#shared/process/index.ts';
 import { DEFAULT_HOST_LIMITS, GatewayClient, runHost } from '#shared/runtime/index.ts';
+import project from '../../package.json' with { type: 'json' };
 import { readTaskEnv } from './task-env.ts';
 
 /** 0: the result was reported. 3: the run belongs to somebody else. 4: the gateway could not be reached. */
 const EXIT_CODES = { reported: 0, authority_lost: 3, unreachable: 4 } as const;
 
-const log = pino({ name: 'runtime-host', base: {}, serializers: { error: pino.stdSerializers.errWithCause } });
+const log = pino({
+  name: 'runtime-host',
+  base: {},
+  serializers: { error: pino.stdSerializers.errWithCause },
+});
 const taskStopping = new AbortController();
 process.on('SIGTERM', () => taskStopping.abort());
 process.on('SIGINT', () => taskStopping.abort());

@@ -23,7 +23,9 @@ const taskEnvSchema = z.object({
 export function readTaskEnv(env: NodeJS.ProcessEnv) {
   const parsed = taskEnvSchema.safeParse(env);
   if (!parsed.success) {
-    const problems = parsed.error.issues.map(({ path, message }) => `${path.join('.')}: ${message}`);
+    const problems = parsed.error.issues.map(
+      ({ path, message }) => `${path.join('.')}: ${message}`,
+    );
     throw new Error(`environment of this task is wrong: ${problems.join('; ')}`);
   }
   const values = parsed.data;

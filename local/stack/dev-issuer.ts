@@ -24,7 +24,9 @@ export interface DevIssuer {
 }
 
 export async function openDevIssuer(state: StateDatabase, baseUrl: string): Promise<DevIssuer> {
-  state.exec('CREATE TABLE IF NOT EXISTS dev_issuer (id INTEGER PRIMARY KEY CHECK (id = 1), jwk TEXT NOT NULL) STRICT');
+  state.exec(
+    'CREATE TABLE IF NOT EXISTS dev_issuer (id INTEGER PRIMARY KEY CHECK (id = 1), jwk TEXT NOT NULL) STRICT',
+  );
   const known = state.prepare('SELECT jwk FROM dev_issuer').get() as { jwk: string } | undefined;
   const privateJwk = known ? (JSON.parse(known.jwk) as JWK) : await newKey();
   if (!known) {

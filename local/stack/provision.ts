@@ -1,10 +1,4 @@
-import {
-  CreateTableCommand,
-  DescribeTableCommand,
-  DynamoDBClient,
-  ResourceInUseException,
-  UpdateTimeToLiveCommand,
-} from '@aws-sdk/client-dynamodb';
+import { DynamoDBClient } from '@aws-sdk/client-dynamodb';
 import {
   CreateClusterCommand,
   DescribeTaskDefinitionCommand,
@@ -25,11 +19,9 @@ import {
   SecretsManagerClient,
 } from '@aws-sdk/client-secrets-manager';
 import { CreateQueueCommand, GetQueueAttributesCommand, SQSClient } from '@aws-sdk/client-sqs';
-import {
-  RUNS_QUEUE_MAX_RECEIVES,
-  TABLE_SHAPE,
-  TASK_CONTAINER_NAME,
-} from '#shared/topology/index.ts';
+import { RUNS_QUEUE_MAX_RECEIVES, TASK_CONTAINER_NAME } from '#shared/topology/index.ts';
+import { ignore } from './ignore.ts';
+import { makeTable } from './make-table.ts';
 
 export const HOST_IMAGE = 'nexusdesk/runtime-host';
 export const TENANT_SECRETS_PREFIX = 'nexusdesk/local/tenants/';
@@ -59,7 +51,7 @@ export async function provision(options: {
   signingSecret: () => string;
   stopTimeoutSeconds: number;
 }): Promise<Provisioned> {
-  const streamArn = await makeTable(new DynamoDBClient({}));
+  const streamArn = await makeTable(new DynamoDBClient({}), TABLE_NAME);
   const queues = await makeQueues(new SQSClient({}));
   await makeBus(new EventBridgeClient({}));
   const tasks = await makeTasks(new ECSClient({}), options.stopTimeoutSeconds);
@@ -76,54 +68,10 @@ export async function provision(options: {
   };
 }
 
-async function makeTable(client: DynamoDBClient): Promise<string> {
-  const { partitionKey, sortKey, indexes } = TABLE_SHAPE;
-  const keys = [partitionKey, sortKey, ...Object.values(indexes).flatMap((index) => [index.partitionKey, index.sortKey])];
-  await client
-    .send(
-      new CreateTableCommand({
-        TableName: TABLE_NAME,
-        BillingMode: 'PAY_PER_REQUEST',
-        AttributeDefinitions: keys.map((AttributeName) => ({ AttributeName, AttributeType: 'S' as const })),
-        KeySchema: keySchema(partitionKey, sortKey),
-        GlobalSecondaryIndexes: Object.values(indexes).map((index) => ({
-          IndexName: index.name,
-          KeySchema: keySchema(index.partitionKey, index.sortKey),
-          Projection: {
-            ProjectionType: 'INCLUDE' as const,
-            // Keys of the table and of the index are always there.
-            NonKeyAttributes: index.include.filter((name) => !keys.includes(name)),
-          },
-        })),
-        StreamSpecification: { StreamEnabled: true, StreamViewType: TABLE_SHAPE.stream },
-      }),
-    )
-    .catch(ignore(ResourceInUseException));
-  await client
-    .send(
-      new UpdateTimeToLiveCommand({
-        TableName: TABLE_NAME,
-        TimeToLiveSpecification: { Enabled: true, AttributeName: TABLE_SHAPE.timeToLive },
-      }),
-    )
-    // AWS refuses to switch on what is on.
-    .catch((error: unknown) => {
-      if (!(error instanceof Error && error.name === 'ValidationException')) throw error;
-    });
-  const { Table } = await client.send(new DescribeTableCommand({ TableName: TABLE_NAME }));
-  if (!Table?.LatestStreamArn) throw new Error('the table has no stream');
-  return Table.LatestStreamArn;
-}
-
-function keySchema(hash: string, range: string) {
-  return [
-    { AttributeName: hash, KeyType: 'HASH' as const },
-    { AttributeName: range, KeyType: 'RANGE' as const },
-  ];
-}
-
 async function makeQueues(client: SQSClient) {
-  const dead = await client.send(new CreateQueueCommand({ QueueName: 'nexusdesk-runs-dead-letter' }));
+  const dead = await client.send(
+    new CreateQueueCommand({ QueueName: 'nexusdesk-runs-dead-letter' }),
+  );
   const { Attributes } = await client.send(
     new GetQueueAttributesCommand({ QueueUrl: dead.QueueUrl, AttributeNames: ['QueueArn'] }),
   );
@@ -162,7 +110,10 @@ async function makeBus(client: EventBridgeClient): Promise<void> {
     new PutTargetsCommand({
       Rule: Name,
       Targets: [
-        { Id: 'function', Arn: `arn:aws:lambda:us-east-1:000000000000:function:${STOPPED_TASK_TARGET}` },
+        {
+          Id: 'function',
+          Arn: `arn:aws:lambda:us-east-1:000000000000:function:${STOPPED_TASK_TARGET}`,
+        },
       ],
     }),
   );
@@ -192,7 +143,8 @@ async function makeTasks(client: ECSClient, stopTimeout: number) {
             }),
           )
         ).taskDefinition;
-  if (!cluster?.clusterArn || !definition?.taskDefinitionArn) throw new Error('the cluster was not made');
+  if (!cluster?.clusterArn || !definition?.taskDefinitionArn)
+    throw new Error('the cluster was not made');
   return { clusterArn: cluster.clusterArn, taskDefinitionArn: definition.taskDefinitionArn };
 }
 
@@ -210,10 +162,4 @@ export async function storeTenantCredential(
       if (!(error instanceof ResourceExistsException)) throw error;
       await client.send(new PutSecretValueCommand({ SecretId: Name, SecretString: value }));
     });
-}
-
-function ignore(expected: abstract new (...args: never[]) => Error) {
-  return (error: unknown): void => {
-    if (!(error instanceof expected)) throw error;
-  };
 }

@@ -62,7 +62,6 @@ export async function submitRun(
   const now = deps.clock.now();
   const deadlineAt = isoTime(now + (body.timeoutMs ?? DEFAULT_TIMEOUT_MS));
   const createdAt = isoTime(now);
-  const checkAt = isoTime(now + deps.timing.queuedCheckMs);
   const head: RunHead = {
     tenantId: caller.tenantId,
     runId: deps.ids.runId(),
@@ -78,7 +77,7 @@ export async function submitRun(
     usage: {},
     traceId: deps.ids.traceId(),
     createdAt,
-    dueAt: checkAt < deadlineAt ? checkAt : deadlineAt,
+    dueAt: isoTime(Math.min(now + deps.timing.queuedCheckMs, Date.parse(deadlineAt))),
   };
   const created = await deps.ledger.createRun({
     head,

@@ -133,9 +133,8 @@ function whenStarting(head: RunHead, evidence: Evidence): Decision {
       return retryOrFail(head, executionError('launch_failed', 'no host claimed the run in time'));
     case 'poison_message':
       return deadLettered(evidence);
-    case 'host_result':
-      return whenRunning(head, evidence);
     default:
+      // A host's result cannot come before its claim made the run running.
       return STAY;
   }
 }

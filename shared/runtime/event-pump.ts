@@ -139,7 +139,8 @@ export class EventPump {
     let bytes = 0;
     let count = 0;
     for (const waiting of this.#queue) {
-      if (count > 0 && (count >= MAX_BATCH_EVENTS || bytes + waiting.bytes > MAX_BATCH_BYTES)) break;
+      if (count > 0 && (count >= MAX_BATCH_EVENTS || bytes + waiting.bytes > MAX_BATCH_BYTES))
+        break;
       bytes += waiting.bytes;
       count += 1;
     }

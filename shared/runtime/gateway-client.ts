@@ -61,7 +61,12 @@ export class GatewayClient {
     return this.#call('/host/v1/claim', ticket, request, claimReplySchema);
   }
 
-  append(token: string, runId: string, request: AppendRequest, signal?: AbortSignal): Promise<AppendReply> {
+  append(
+    token: string,
+    runId: string,
+    request: AppendRequest,
+    signal?: AbortSignal,
+  ): Promise<AppendReply> {
     return this.#call(`/host/v1/runs/${runId}/events`, token, request, appendReplySchema, signal);
   }
 
@@ -71,7 +76,13 @@ export class GatewayClient {
     state: { state: string; rssBytes?: number },
     signal?: AbortSignal,
   ): Promise<HeartbeatReply> {
-    return this.#call(`/host/v1/runs/${runId}/heartbeat`, token, state, heartbeatReplySchema, signal);
+    return this.#call(
+      `/host/v1/runs/${runId}/heartbeat`,
+      token,
+      state,
+      heartbeatReplySchema,
+      signal,
+    );
   }
 
   result(token: string, runId: string, request: ResultRequest): Promise<ResultReply> {
@@ -92,7 +103,9 @@ export class GatewayClient {
       if ('reply' in problem) return problem.reply;
       signal?.throwIfAborted();
       if (this.#options.clock.now() >= giveUpAt) {
-        throw new GatewayUnreachable(`gateway failed for ${this.#options.retryForMs} ms: ${problem.why}`);
+        throw new GatewayUnreachable(
+          `gateway failed for ${this.#options.retryForMs} ms: ${problem.why}`,
+        );
       }
       await pause(50 + backoffMs(attempt, { baseMs: 100, maxMs: MAX_PAUSE_MS }), signal);
     }
@@ -122,9 +135,12 @@ export class GatewayClient {
     }
     if (response.ok) {
       const parsed = schema.safeParse(parseJson(text));
-      return parsed.success ? { reply: parsed.data } : { why: `reply of ${path} is not understood` };
+      return parsed.success
+        ? { reply: parsed.data }
+        : { why: `reply of ${path} is not understood` };
     }
-    if (response.status === 429 || response.status >= 500) return { why: `status ${response.status}` };
+    if (response.status === 429 || response.status >= 500)
+      return { why: `status ${response.status}` };
     throw new AuthorityLost(response.status, text.slice(0, MAX_REPLY_DETAIL));
   }
 }

@@ -65,7 +65,12 @@ export async function runHost(options: HostOptions): Promise<HostOutcome> {
   } catch (error) {
     return lostOutcome(error);
   }
-  const control: Control = { stopped: undefined, interrupted: false, lost: undefined, engine: undefined };
+  const control: Control = {
+    stopped: undefined,
+    interrupted: false,
+    lost: undefined,
+    engine: undefined,
+  };
   const stop = (reason: StopReason) => {
     control.stopped ??= reason;
     control.engine?.stop(reason);
@@ -151,7 +156,10 @@ async function execute(
   try {
     const adapter = options.adapters[tripleName(request.engine)];
     if (!adapter) {
-      throw new PlatformError('engine_not_installed', `this host has no adapter ${tripleName(request.engine)}`);
+      throw new PlatformError(
+        'engine_not_installed',
+        `this host has no adapter ${tripleName(request.engine)}`,
+      );
     }
     const prepared = await prepareEngine(options, adapter, claim);
     try {
@@ -172,7 +180,9 @@ async function execute(
       if (control.stopped) control.engine.stop(control.stopped);
       const { result, outcome } = await control.engine.ended;
       if (outcome.survivors > 0) {
-        await emit([notice(`${outcome.survivors} processes of the run could not be removed`, now())]);
+        await emit([
+          notice(`${outcome.survivors} processes of the run could not be removed`, now()),
+        ]);
       }
       return control.interrupted ? interruptedResult(result) : result;
     } finally {

@@ -53,7 +53,8 @@ export async function prepareEngine(
 
 async function writePrivateFile(home: string, path: string, content: string): Promise<void> {
   const target = resolve(home, path);
-  if (!target.startsWith(home + sep)) throw new TypeError(`${path} is not below the home directory`);
+  if (!target.startsWith(home + sep))
+    throw new TypeError(`${path} is not below the home directory`);
   await mkdir(dirname(target), { recursive: true, mode: 0o700 });
   await writeFile(target, content, { mode: 0o600, flag: 'wx' });
   const owner = await stat(join(home));

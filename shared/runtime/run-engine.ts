@@ -1,4 +1,4 @@
-import { platformEvent, type ExecutionResult, type NewEvent } from '#shared/contracts/index.ts';
+import { type ExecutionResult, type NewEvent, platformEvent } from '#shared/contracts/index.ts';
 import type { EngineEnding, EngineExecution, Translation } from '#shared/engines/index.ts';
 import { type Clock, isoTime } from '#shared/kit/clock.ts';
 import {
