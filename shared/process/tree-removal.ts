@@ -1,0 +1,49 @@
+import { pause, settlesWithin } from './deadline.ts';
+import type { ProcessHandle } from './sandbox/sandbox.ts';
+
+/** A kill needs a few milliseconds, on a starved machine some hundred. */
+const LOOK_AGAIN_MS = 10;
+const LOOKS_PER_KILL = 20;
+/** A process in an uninterruptible wait cannot be killed; nobody waits for it longer than this. */
+const LONGEST_REMOVAL_MS = 10_000;
+
+/**
+ * Kills a tree until nothing of it is left, and makes sure by a second look: a process that forks while the
+ * list is read can be missed once. Also right for a tree that has ended by itself: its orphans go.
+ *
+ * @returns the processes that resisted; empty when the tree is verified gone.
+ * @throws what keeps the sandbox from looking, when it never could.
+ */
+export async function removeProcessTree(
+  handle: ProcessHandle,
+  exited: Promise<unknown>,
+  monotonic: () => number,
+): Promise<readonly number[]> {
+  const lastAt = monotonic() + LONGEST_REMOVAL_MS;
+  for (;;) {
+    const over = monotonic() >= lastAt;
+    try {
+      const left = await killAndLook(handle, exited);
+      if (left.length === 0 || over) return left;
+    } catch (error) {
+      // The host may be out of processes itself while the tree holds them all: the next kill may succeed.
+      if (over) throw error;
+      await pause(LOOK_AGAIN_MS);
+    }
+  }
+}
+
+async function killAndLook(
+  handle: ProcessHandle,
+  exited: Promise<unknown>,
+): Promise<readonly number[]> {
+  await handle.killAll();
+  // A signalled process can still be inside `fork`: only after its exit is the list of its children final.
+  await settlesWithin(exited, LOOK_AGAIN_MS * LOOKS_PER_KILL);
+  let left = await handle.survivors();
+  for (let looks = 0; left.length > 0 && looks < LOOKS_PER_KILL; looks += 1) {
+    await pause(LOOK_AGAIN_MS);
+    left = await handle.survivors();
+  }
+  return left.length === 0 ? handle.survivors() : left;
+}
