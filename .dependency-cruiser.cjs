@@ -232,7 +232,11 @@ module.exports = {
     rule(
       'one-place-spawns',
       'A process that nobody supervises outlives its run: start it through shared/process.',
-      { path: PRODUCT, pathNot: ['^shared/process/', '^local/'] },
+      // An engine program is what is supervised; what it starts is inside its sandbox.
+      {
+        path: PRODUCT,
+        pathNot: ['^shared/process/', '^local/', '^containers/[^/]+/engine\\.mjs$'],
+      },
       { path: '^(node:)?child_process$' },
     ),
     rule(

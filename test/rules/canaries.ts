@@ -56,6 +56,7 @@ export const CLEAN_TREE: SourceFiles = {
   'containers/runtime-host/composition.ts': `import { adapter } from '#shared/engines/adapters.ts';
     export const compose = adapter;`,
   'containers/runtime-host/main.ts': `import { compose } from './composition.ts';\nexport const main = compose;`,
+  'containers/acme/engine.mjs': `export { spawn } from 'node:child_process';`,
   'client/client.ts': `import { run } from '#shared/contracts/index.ts';\nexport const client = run;`,
   'cdk/app.ts': `import { App } from 'aws-cdk-lib';
     import { FUNCTIONS } from '#shared/topology/index.ts';
