@@ -78,7 +78,13 @@ module.exports = {
       'local-starts-entry-points',
       'The local stack runs what is deployed: a Lambda through its index.ts, a container, nothing else.',
       { path: '^local/' },
-      { path: '^(functions|cdk|client)/', pathNot: '^functions/.+/index\\.ts$' },
+      { path: '^(functions|cdk)/', pathNot: '^functions/.+/index\\.ts$' },
+    ),
+    rule(
+      'only-the-demo-is-a-client',
+      'The local stack serves clients; its demo run is one.',
+      { path: '^local/', pathNot: '/demo\\.ts$' },
+      { path: '^client/' },
     ),
     rule(
       'functions-do-not-meet',

@@ -61,6 +61,7 @@ export const CLEAN_TREE: SourceFiles = {
   'cdk/app.ts': `import { App } from 'aws-cdk-lib';
     import { FUNCTIONS } from '#shared/topology/index.ts';
     export const app = [App, FUNCTIONS];`,
+  'local/stack/demo.ts': `export { client } from '#client/client.ts';`,
   'local/main.ts': `import { spawn } from 'node:child_process';
     import { main } from '#containers/runtime-host/main.ts';
     import { handler } from '#functions/api/create-run/index.ts';
@@ -101,6 +102,9 @@ export const CANARIES: readonly Canary[] = [
   }),
   canary('local-starts-entry-points', {
     'local/c-inside.ts': `export { createRun } from '#functions/api/create-run/handler.ts';`,
+  }),
+  canary('only-the-demo-is-a-client', {
+    'local/c-client.ts': `export { client } from '#client/client.ts';`,
   }),
   canary('functions-do-not-meet', {
     'functions/workers/dispatch-run/c-peer.ts': `export { createRun } from '#functions/api/create-run/handler.ts';`,
