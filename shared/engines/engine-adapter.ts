@@ -95,7 +95,10 @@ export interface Translation {
 export interface EngineTranslator {
   onRecord(record: EngineRecord): Translation;
   /** Called once. The precedence over terminal event, exit code and signal is a table in the adapter. */
-  conclude(ending: EngineEnding): { readonly events: readonly NewEvent[]; readonly result: ExecutionResult };
+  conclude(ending: EngineEnding): {
+    readonly events: readonly NewEvent[];
+    readonly result: ExecutionResult;
+  };
 }
 
 export interface EngineExecution {

@@ -7,7 +7,9 @@ export interface EngineDefinition {
   readonly displayName: string;
   readonly defaultProtocolId: string;
   /** What a deployment must have of it: `program` is installed from `containers/<folder>`, `builtin` is always there. */
-  readonly program: { readonly kind: 'installed'; readonly folder: string } | { readonly kind: 'builtin' };
+  readonly program:
+    | { readonly kind: 'installed'; readonly folder: string }
+    | { readonly kind: 'builtin' };
 }
 
 /** A way of speaking to an engine; several engines may share one. */

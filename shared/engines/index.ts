@@ -11,5 +11,9 @@ export type {
   PrepareContext,
   Translation,
 } from './engine-adapter.ts';
-export type { AdapterDescriptor, EngineDefinition, ProtocolDefinition } from './engine-descriptor.ts';
+export type {
+  AdapterDescriptor,
+  EngineDefinition,
+  ProtocolDefinition,
+} from './engine-descriptor.ts';
 export { EngineRegistry, Registry } from './registry.ts';

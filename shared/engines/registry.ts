@@ -1,5 +1,9 @@
 import { type EngineTriple, PlatformError, tripleName } from '#shared/contracts/index.ts';
-import type { AdapterDescriptor, EngineDefinition, ProtocolDefinition } from './engine-descriptor.ts';
+import type {
+  AdapterDescriptor,
+  EngineDefinition,
+  ProtocolDefinition,
+} from './engine-descriptor.ts';
 
 /** A named collection that refuses duplicates when it is filled and lists what exists when a name is unknown. */
 export class Registry<T> {
