@@ -44,6 +44,8 @@ export class EventPump {
   #timer: NodeJS.Timeout | undefined;
   #sending: Promise<void> | undefined;
   #ended = false;
+  /** Somebody waits for an event in the queue. */
+  #urgent = false;
   #room: (() => void)[] = [];
 
   constructor(options: EventPumpOptions) {
@@ -64,8 +66,8 @@ export class EventPump {
       this.#queue.push(waiting);
       this.#queuedBytes += waiting.bytes;
     }
-    const urgent = events.some(({ family }) => family === 'execution');
-    if (urgent || this.#queuedBytes >= this.#options.flushBytes) this.#flush();
+    this.#urgent ||= events.some(({ family }) => family === 'execution');
+    if (this.#isDue()) this.#flush();
     else this.#timer ??= setTimeout(() => this.#flush(), this.#options.flushAfterMs);
     if (this.#queuedBytes > this.#options.highWaterBytes) {
       await new Promise<void>((resolve) => this.#room.push(resolve));
@@ -92,6 +94,10 @@ export class EventPump {
     };
   }
 
+  #isDue(): boolean {
+    return this.#urgent || this.#queuedBytes >= this.#options.flushBytes;
+  }
+
   #fitsOneBatch(): boolean {
     return this.#queuedBytes <= MAX_BATCH_BYTES / 2 && this.#queue.length <= MAX_BATCH_EVENTS;
   }
@@ -102,15 +108,16 @@ export class EventPump {
     if (this.#sending || this.#ended || this.#queue.length === 0) return;
     this.#sending = this.#send().finally(() => {
       this.#sending = undefined;
-      // What came in meanwhile has waited long enough.
-      if (!this.#ended && this.#queuedBytes >= this.#options.flushBytes) this.#flush();
-      else if (!this.#ended && this.#queue.length > 0) {
+      if (this.#ended || this.#queue.length === 0) return;
+      if (this.#isDue()) this.#flush();
+      else {
         this.#timer ??= setTimeout(() => this.#flush(), this.#options.flushAfterMs);
       }
     });
   }
 
   async #send(): Promise<void> {
+    this.#urgent = false;
     const batch = this.#takeBatch();
     try {
       const reply = await this.#options.send({

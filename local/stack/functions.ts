@@ -1,0 +1,126 @@
+import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { DynamoDBStreamsClient } from '@aws-sdk/client-dynamodb-streams';
+import { SQSClient } from '@aws-sdk/client-sqs';
+import type { StateDatabase } from '#local/aws/kit/state-database.ts';
+import {
+  type EventSource,
+  type FunctionError,
+  inProcess,
+  invokeAsync,
+  type LambdaInvoker,
+  startScheduleSource,
+  startSqsSource,
+  startStreamSource,
+} from '#local/lambda/index.ts';
+import { FUNCTIONS, type FunctionEntry } from '#shared/topology/index.ts';
+import type { Provisioned } from './provision.ts';
+
+export type Functions = ReadonlyMap<string, LambdaInvoker>;
+
+/** An invoker for each function of the catalogue, loaded from its folder at its first invocation. */
+export function loadFunctions(options: {
+  projectRoot: string;
+  onError: (name: string, requestId: string, error: FunctionError) => void;
+}): Functions {
+  return new Map(
+    FUNCTIONS.map((entry) => [
+      entry.name,
+      inProcess({
+        name: entry.name.replace('/', '-'),
+        timeoutMs: entry.timeoutMs,
+        memoryMb: entry.memoryMb,
+        onError: options.onError,
+        load: async () => {
+          const file = join(options.projectRoot, 'functions', entry.name, 'index.ts');
+          return ((await import(pathToFileURL(file).href)) as { handler: never }).handler;
+        },
+      }),
+    ]),
+  );
+}
+
+export function functionOf(functions: Functions, name: string): LambdaInvoker {
+  const invoker = functions.get(name);
+  if (!invoker) throw new TypeError(`there is no function ${name}`);
+  return invoker;
+}
+
+/** Starts what invokes functions by itself: queues, the table's stream, the schedule. */
+export function startSources(options: {
+  functions: Functions;
+  provisioned: Provisioned;
+  state: StateDatabase;
+  /** A laptop's sweeper looks more often than the cloud's. */
+  sweepEveryMs: number;
+}): EventSource[] {
+  return FUNCTIONS.flatMap((entry) => startSource(entry, options) ?? []);
+}
+
+function startSource(
+  entry: FunctionEntry,
+  options: Parameters<typeof startSources>[0],
+): EventSource | undefined {
+  const invoker = functionOf(options.functions, entry.name);
+  const { trigger } = entry;
+  const { provisioned, state } = options;
+  const place = { region: 'us-east-1', accountId: '000000000000' };
+  switch (trigger.kind) {
+    case 'queue':
+      return startSqsSource({
+        sqs: new SQSClient({}),
+        queueUrl:
+          trigger.queue === 'runs' ? provisioned.runsQueueUrl : provisioned.deadLetterQueueUrl,
+        region: place.region,
+        invoker,
+        batchSize: trigger.batchSize,
+        maxConcurrency: trigger.maxConcurrency,
+        reportBatchItemFailures: true,
+      });
+    case 'tableStream':
+      return startStreamSource({
+        streams: new DynamoDBStreamsClient({}),
+        streamArn: provisioned.streamArn,
+        invoker,
+        state,
+        batchSize: trigger.batchSize,
+        startingPosition: 'TRIM_HORIZON',
+        reportBatchItemFailures: true,
+        bisectBatchOnFunctionError: true,
+        maxRetryAttempts: 10,
+      });
+    case 'schedule':
+      return startScheduleSource({
+        name: entry.name.replace('/', '-'),
+        everyMs: options.sweepEveryMs,
+        invoker,
+        state,
+        ...place,
+      });
+    case 'http':
+    case 'authorizer':
+    case 'taskStopped':
+      return undefined;
+  }
+}
+
+/** Hands an event of the bus to the function of a target; an event it does not take is tried again. */
+export async function deliverTo(
+  functions: Functions,
+  targetName: string,
+  event: object,
+  signal: AbortSignal,
+): Promise<void> {
+  const entry = FUNCTIONS.find(({ name }) => name.endsWith(`/${targetName}`));
+  if (!entry) throw new TypeError(`no function is called ${targetName}`);
+  await invokeAsync(
+    {
+      invoker: functionOf(functions, entry.name),
+      signal,
+      onDeadLetter: ({ error }) => {
+        throw new Error(`${entry.name} did not take the event: ${error.errorMessage}`);
+      },
+    },
+    event,
+  );
+}

@@ -1,0 +1,71 @@
+import { openDynamo } from '#local/aws/dynamo/service.ts';
+import { type Ecs, openEcs } from '#local/aws/ecs/index.ts';
+import { type EventsEmulator, openEvents } from '#local/aws/events/events.ts';
+import { type AwsEndpoint, startAwsEndpoint } from '#local/aws/kit/aws-endpoint.ts';
+import type { StateDatabase } from '#local/aws/kit/state-database.ts';
+import { openS3 } from '#local/aws/s3/s3.ts';
+import { openSecrets } from '#local/aws/secrets/secrets.ts';
+import { openSqs } from '#local/aws/sqs/sqs.ts';
+import type { DataFolder } from './data-folder.ts';
+import { HOST_IMAGE } from './provision.ts';
+
+const REGION = 'us-east-1';
+const ACCOUNT = '000000000000';
+
+export interface Services {
+  readonly endpoint: AwsEndpoint;
+  readonly ecs: Ecs;
+  readonly events: EventsEmulator;
+}
+
+/** Every AWS service the platform uses, on one loopback port of this process. */
+export async function startServices(options: {
+  folder: DataFolder;
+  state: StateDatabase;
+  port: number;
+  /** Command of the runtime host, and the environment its tasks start with. */
+  host: { command: string[]; cwd: string; env: Record<string, string> };
+  deliver: (functionName: string, event: object) => Promise<void>;
+}): Promise<Services> {
+  const { state, folder } = options;
+  const place = { state, region: REGION, accountId: ACCOUNT };
+  const events = openEvents({
+    ...place,
+    deliver: (target, event) => options.deliver(target.arn.split(':').at(-1) ?? '', event),
+  });
+  const ecs = openEcs({
+    ...place,
+    images: (image) => (image === HOST_IMAGE ? options.host : undefined),
+    baseEnv: options.host.env,
+    logDir: folder.taskLogs,
+    emit: (event) => {
+      const { detail, resources } = event as { detail: object; resources?: string[] };
+      events.publish({
+        source: 'aws.ecs',
+        detailType: 'ECS Task State Change',
+        detail,
+        ...(resources ? { resources } : {}),
+      });
+    },
+  });
+  let url = '';
+  const sqs = openSqs({ ...place, endpointUrl: () => url });
+  const endpoint = await startAwsEndpoint({
+    services: [await openDynamo({ state }), sqs, openSecrets(place), events, ecs],
+    fallback: openS3({ dataDir: folder.objects, state }),
+    port: options.port,
+  });
+  url = endpoint.url;
+  return { endpoint, ecs, events };
+}
+
+/** What the AWS SDK reads: all services at one place, with credentials that open nothing else. */
+export function sdkEnvironment(endpointUrl: string): Record<string, string> {
+  return {
+    AWS_ENDPOINT_URL: endpointUrl,
+    AWS_REGION: REGION,
+    AWS_ACCESS_KEY_ID: 'local',
+    AWS_SECRET_ACCESS_KEY: 'local',
+    AWS_EC2_METADATA_DISABLED: 'true',
+  };
+}
