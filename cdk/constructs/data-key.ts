@@ -1,6 +1,6 @@
 import { Stack } from 'aws-cdk-lib';
 import { AnyPrincipal, PolicyStatement } from 'aws-cdk-lib/aws-iam';
-import { Key } from 'aws-cdk-lib/aws-kms';
+import { type IKey, Key } from 'aws-cdk-lib/aws-kms';
 import type { Construct } from 'constructs';
 import { type PlatformContext, removalPolicyOf } from '../platform-context.ts';
 
@@ -11,7 +11,7 @@ const SERVICES = ['dynamodb', 's3', 'secretsmanager'];
  * The environment's own key, shaped like the keys that AWS manages: usable by this account, and only through the
  * services that store our data. Functions need no KMS permission of their own, and none can decrypt by itself.
  */
-export function createDataKey(scope: Construct, id: string, context: PlatformContext): Key {
+export function createDataKey(scope: Construct, id: string, context: PlatformContext): IKey {
   const stack = Stack.of(scope);
   const key = new Key(scope, id, {
     description: `Data of NexusDesk ${context.config.name}`,
@@ -43,5 +43,6 @@ export function createDataKey(scope: Construct, id: string, context: PlatformCon
       },
     }),
   );
-  return key;
+  // By its ARN: whoever is given the key itself adds statements with wildcards to its policy.
+  return Key.fromKeyArn(scope, `${id}ByArn`, key.keyArn);
 }
