@@ -48,17 +48,22 @@ class StepWriter {
   }
 
   async write(step: ModelStep): Promise<void> {
-    if (step.kind === 'http') return this.#httpError(step);
+    if (step.kind === 'http') this.#httpError(step);
+    else await this.#stream(step);
+  }
+
+  async #stream(step: Exclude<ModelStep, { kind: 'http' }>): Promise<void> {
     this.#response.writeHead(200, {
       'content-type': 'text/event-stream',
       'cache-control': 'no-cache',
     });
-    if (step.kind === 'raw') {
-      this.#response.end(step.text);
-      return;
+    if (step.kind !== 'raw') {
+      this.#event('response.created', { response: { ...this.#base, status: 'in_progress' } });
     }
-    this.#event('response.created', { response: { ...this.#base, status: 'in_progress' } });
     switch (step.kind) {
+      case 'raw':
+        this.#response.end(step.text);
+        return;
       case 'respond':
         return this.#respond(step);
       case 'failed':

@@ -1,3 +1,4 @@
+import { stripVTControlCharacters } from 'node:util';
 import type { z } from 'zod';
 
 export type Json = z.infer<ReturnType<typeof z.json>>;
@@ -59,14 +60,8 @@ function cutStrings(value: Json): Json {
   return Object.fromEntries(Object.entries(value).map(([key, inner]) => [key, cutStrings(inner)]));
 }
 
-// biome-ignore lint/suspicious/noControlCharactersInRegex: escape sequences begin with a control character
-const ANSI_SEQUENCES =
-  /\u001b(?:\[[0-9;?]*[ -/]*[@-~]|\][^\u0007\u001b]*(?:\u0007|\u001b\\)?|[@-_])/g;
-
 /** Text of a terminal without its colours and cursor movements. */
-export function stripAnsi(text: string): string {
-  return text.replaceAll(ANSI_SEQUENCES, '');
-}
+export const stripAnsi = stripVTControlCharacters;
 
 /** The last `maxBytes` of a text, for output whose end says what went wrong. */
 export function boundTail(text: string, maxBytes: number): string {

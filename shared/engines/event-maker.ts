@@ -29,10 +29,6 @@ export class EventMaker {
     this.#wantsNative = options.native;
   }
 
-  get sessionId(): string | null {
-    return this.#sessionId;
-  }
-
   openSession(sessionId: string): void {
     this.#sessionId = sessionId;
   }
@@ -95,15 +91,19 @@ export class EventMaker {
     ];
   }
 
-  /** What is said once at the end: how much output was not readable, and the end of stderr. */
+  /** What is said once at the end: how much output was not readable, the end of stderr, the session's end. */
   closing(ending: EngineEnding): NewEvent[] {
     const unsaid = this.#undecodable - MAX_UNDECODABLE_EVENTS;
     const stderr = boundTail(stripAnsi(ending.stderrTail).trim(), MAX_RAW_BYTES);
+    const nativeSessionId = this.#sessionId;
     return [
       ...(unsaid > 0
         ? [this.notice('protocol_notice', `${unsaid} more undecodable records`, ending.at)]
         : []),
       ...(stderr === '' ? [] : [this.notice('stderr', 'end of stderr', ending.at, stderr)]),
+      ...(nativeSessionId === null
+        ? []
+        : [this.platform('engine.session.completed', { nativeSessionId }, ending.at)]),
     ];
   }
 }

@@ -1,13 +1,12 @@
 import {
   type ExecutionRequest,
   type ExecutionResult,
-  executionResultSchema,
-  MAX_RESULT_OUTPUT_BYTES,
   type NewEvent,
   PlatformError,
   type Usage,
 } from '#shared/contracts/index.ts';
 import { boundText, MAX_EVENT_TEXT_BYTES } from '../bounds.ts';
+import { buildResult } from '../build-result.ts';
 import { decideOutcome, type NativeVerdict } from '../ending-rules.ts';
 import type {
   EngineEnding,
@@ -16,6 +15,7 @@ import type {
   Translation,
 } from '../engine-adapter.ts';
 import { EventMaker } from '../event-maker.ts';
+import { budgetOverrun } from '../run-budget.ts';
 import { ToolCalls } from '../tool-calls.ts';
 import { decodeRecord, type EngineInput, type LocalTestRecord } from './wire.ts';
 
@@ -55,7 +55,7 @@ export class LocalTestTranslator implements EngineTranslator {
     if (record.type === 'ready') this.#events.openSession(record.sessionId);
     const native = this.#events.native(record.type, record, engineRecord);
     const events = [...native, ...this.#onRecord(record, engineRecord.at)];
-    const stop = this.#forbidden(record) ?? this.#overBudget();
+    const stop = this.#forbidden(record) ?? budgetOverrun(this.#options.budget, this.#usage());
     if (stop === undefined) return { events };
     this.#stoppedFor ??= stop;
     return stop.code === 'budget_exhausted'
@@ -78,34 +78,13 @@ export class LocalTestTranslator implements EngineTranslator {
       spoke: this.#spoke,
       sideEffects: this.#mayHaveActed ? 'maybe' : 'none',
     });
-    const { sessionId } = this.#events;
-    const said = outcome.status === 'completed' ? (this.#output ?? null) : null;
-    const output = said === null ? undefined : boundText(said, MAX_RESULT_OUTPUT_BYTES);
     return {
-      events: [
-        ...aborted,
-        ...this.#events.closing(ending),
-        ...(sessionId === null
-          ? []
-          : [
-              this.#events.platform(
-                'engine.session.completed',
-                { nativeSessionId: sessionId },
-                ending.at,
-              ),
-            ]),
-      ],
-      result: executionResultSchema.parse({
-        schemaVersion: '1',
-        status: outcome.status,
-        output: output?.text ?? null,
-        ...(output?.truncatedBytes === undefined
-          ? {}
-          : { outputTruncatedBytes: output.truncatedBytes }),
-        artifacts: [],
+      events: [...aborted, ...this.#events.closing(ending)],
+      result: buildResult({
+        outcome,
+        output: this.#output ?? null,
         usage: this.#usage(),
         metadata: { rule: outcome.rule, exitCode: ending.exitCode, signal: ending.signal },
-        ...(outcome.error === undefined ? {} : { error: outcome.error }),
       }),
     };
   }
@@ -197,21 +176,6 @@ export class LocalTestTranslator implements EngineTranslator {
       `the engine did what this run may not do: ${record.kind}`,
       { sideEffects: 'maybe', details: { kind: record.kind } },
     );
-  }
-
-  #overBudget(): PlatformError | undefined {
-    const { toolCalls, totalTokens } = this.#options.budget;
-    const tokens = (this.#tokens.inputTokens ?? 0) + (this.#tokens.outputTokens ?? 0);
-    const over =
-      toolCalls !== undefined && this.#tools.count > toolCalls
-        ? { budget: 'toolCalls', limit: toolCalls, used: this.#tools.count }
-        : totalTokens !== undefined && tokens > totalTokens
-          ? { budget: 'totalTokens', limit: totalTokens, used: tokens }
-          : undefined;
-    if (over === undefined) return undefined;
-    return new PlatformError('budget_exhausted', `the run used up its budget of ${over.budget}`, {
-      details: over,
-    });
   }
 
   #usage(): Usage {

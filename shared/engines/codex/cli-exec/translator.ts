@@ -1,14 +1,12 @@
 import {
   type ExecutionRequest,
   type ExecutionResult,
-  executionResultSchema,
-  MAX_RESULT_OUTPUT_BYTES,
   type NewEvent,
   PlatformError,
-  type SideEffects,
   type Usage,
 } from '#shared/contracts/index.ts';
 import { boundText, MAX_EVENT_TEXT_BYTES } from '../../bounds.ts';
+import { buildResult } from '../../build-result.ts';
 import { decideOutcome, describeExit, type NativeVerdict } from '../../ending-rules.ts';
 import type {
   EngineEnding,
@@ -17,6 +15,7 @@ import type {
   Translation,
 } from '../../engine-adapter.ts';
 import { EventMaker } from '../../event-maker.ts';
+import { budgetOverrun } from '../../run-budget.ts';
 import { ToolCalls } from '../../tool-calls.ts';
 import { toolCallOf, toolResultOf } from './map-item.ts';
 import { classifyFailure } from './model-failure.ts';
@@ -47,6 +46,20 @@ export interface TranslatorOptions {
   readonly checkOutput: (output: string | null) => string | undefined;
 }
 
+interface Conclusion {
+  readonly events: readonly NewEvent[];
+  readonly result: ExecutionResult;
+}
+
+interface Handled {
+  readonly events: NewEvent[];
+  readonly stop?: PlatformError;
+}
+
+function stopFor(stop: PlatformError | undefined): { readonly stop?: PlatformError } {
+  return stop === undefined ? {} : { stop };
+}
+
 /** One `codex exec --json` process: its JSONL in, events and one result out. */
 export class CodexExecTranslator implements EngineTranslator {
   readonly #options: TranslatorOptions;
@@ -71,86 +84,63 @@ export class CodexExecTranslator implements EngineTranslator {
   onRecord(record: EngineRecord): Translation {
     this.#spoke = true;
     const decoded = decodeRecord(record.text);
-    if (decoded.kind === 'undecodable') {
-      // A cut record can have been anything.
-      if (record.truncatedBytes > 0 || record.unterminated) this.#mayHaveActed = true;
-      return { events: this.#events.undecodable(record, decoded.reason) };
-    }
-    // First, so that the record that opens the thread carries it too.
-    if (decoded.kind === 'event' && decoded.event.type === 'thread.started') {
-      this.#openThread(decoded.event.thread_id);
-    }
-    const native = this.#events.native(decoded.type, decoded.native, record);
     switch (decoded.kind) {
+      case 'undecodable':
+        // A cut record can have been anything.
+        this.#mayHaveActed ||= record.truncatedBytes > 0 || record.unterminated;
+        return { events: this.#events.undecodable(record, decoded.reason) };
       case 'unknown':
-        return { events: native };
+        return { events: this.#events.native(decoded.type, decoded.native, record) };
       case 'malformed': {
         this.#mayHaveActed ||= decoded.type.startsWith('item.');
         const notice = `${decoded.type} in an unknown shape: ${decoded.reason}`;
         return {
-          events: [...native, this.#events.notice('protocol_notice', notice, record.at)],
+          events: [
+            ...this.#events.native(decoded.type, decoded.native, record),
+            this.#events.notice('protocol_notice', notice, record.at),
+          ],
         };
       }
       case 'event': {
+        // First, so that the record that opens the thread carries it too.
+        if (decoded.event.type === 'thread.started') this.#openThread(decoded.event.thread_id);
+        const native = this.#events.native(decoded.type, decoded.native, record);
         const { events, stop } = this.#onEvent(decoded.event, record.at);
         return this.#translation([...native, ...events], stop);
       }
     }
   }
 
-  conclude(ending: EngineEnding): {
-    readonly events: readonly NewEvent[];
-    readonly result: ExecutionResult;
-  } {
+  conclude(ending: EngineEnding): Conclusion {
     const aborted = this.#tools
       .abortOpen()
       .map((payload) => this.#events.platform('tool.completed', payload, ending.at));
-    const sideEffects: SideEffects = this.#mayHaveActed ? 'maybe' : 'none';
     const outcome = decideOutcome({
       engineName: 'Codex',
       ending,
       stoppedFor: this.#stoppedFor,
-      verdict: this.#finalVerdict(),
+      verdict: this.#checkedVerdict(),
       spoke: this.#spoke,
-      sideEffects,
+      sideEffects: this.#mayHaveActed ? 'maybe' : 'none',
     });
-    const anomaly = outcome.status === 'completed' && ending.exitCode !== 0;
-    const events = [
-      ...aborted,
-      ...(anomaly ? [this.#anomaly(ending)] : []),
-      ...this.#events.closing(ending),
-      ...(this.#threadId === undefined
-        ? []
-        : [
-            this.#events.platform(
-              'engine.session.completed',
-              { nativeSessionId: this.#threadId },
-              ending.at,
-            ),
-          ]),
-    ];
-    // Over its budget a run still has done its work; after any other ending its text is no result (B04).
-    const keepsOutput = outcome.status === 'completed' || outcome.status === 'budget_exhausted';
-    const output =
-      keepsOutput && this.#output !== null
-        ? boundText(this.#output, MAX_RESULT_OUTPUT_BYTES)
-        : undefined;
-    const result = executionResultSchema.parse({
-      schemaVersion: '1',
-      status: outcome.status,
-      output: output?.text ?? null,
-      ...(output?.truncatedBytes === undefined
-        ? {}
-        : { outputTruncatedBytes: output.truncatedBytes }),
-      artifacts: [],
-      usage: this.#usage(),
-      metadata: this.#metadata(ending, outcome.rule),
-      ...(outcome.error === undefined ? {} : { error: outcome.error }),
-    });
-    return { events, result };
+    const oddExit = outcome.status === 'completed' && ending.exitCode !== 0;
+    const anomaly = `Codex ${describeExit(ending)} after it had completed the turn`;
+    return {
+      events: [
+        ...aborted,
+        ...(oddExit ? [this.#events.notice('protocol_notice', anomaly, ending.at)] : []),
+        ...this.#events.closing(ending),
+      ],
+      result: buildResult({
+        outcome,
+        output: this.#output,
+        usage: this.#usage(),
+        metadata: this.#metadata(ending, outcome.rule),
+      }),
+    };
   }
 
-  #onEvent(event: CodexEvent, at: string): { events: NewEvent[]; stop?: PlatformError } {
+  #onEvent(event: CodexEvent, at: string): Handled {
     switch (event.type) {
       case 'thread.started':
         return this.#onThread(event.thread_id, at);
@@ -182,7 +172,7 @@ export class CodexExecTranslator implements EngineTranslator {
     this.#events.openSession(threadId);
   }
 
-  #onThread(threadId: string, at: string): { events: NewEvent[]; stop?: PlatformError } {
+  #onThread(threadId: string, at: string): Handled {
     if (threadId !== this.#threadId) {
       const notice = 'a second thread was started in the same run';
       return { events: [this.#events.notice('protocol_notice', notice, at)] };
@@ -211,11 +201,7 @@ export class CodexExecTranslator implements EngineTranslator {
       : { events };
   }
 
-  #onItem(
-    item: CodexItem,
-    phase: ItemPhase,
-    at: string,
-  ): { events: NewEvent[]; stop?: PlatformError } {
+  #onItem(item: CodexItem, phase: ItemPhase, at: string): Handled {
     switch (item.type) {
       case 'agent_message':
       case 'reasoning':
@@ -252,11 +238,7 @@ export class CodexExecTranslator implements EngineTranslator {
     ];
   }
 
-  #onTool(
-    item: CodexToolItem,
-    phase: ItemPhase,
-    at: string,
-  ): { events: NewEvent[]; stop?: PlatformError } {
+  #onTool(item: CodexToolItem, phase: ItemPhase, at: string): Handled {
     this.#mayHaveActed = true;
     this.#messages.onActivity();
     const call = { ...toolCallOf(item, this.#options.workdir), id: this.#scoped(item.id) };
@@ -270,8 +252,8 @@ export class CodexExecTranslator implements EngineTranslator {
       const completed = this.#tools.complete(call, toolResultOf(item, this.#options.workdir));
       if (completed) events.push(this.#events.platform('tool.completed', completed, at));
     }
-    const stop = this.#forbidden(item) ?? this.#overToolBudget();
-    return stop === undefined ? { events } : { events, stop };
+    const stop = this.#forbidden(item) ?? budgetOverrun(this.#options.budget, this.#usage());
+    return { events, ...stopFor(stop) };
   }
 
   /** CAP-3: what this item shows was not to happen in this run. */
@@ -297,19 +279,8 @@ export class CodexExecTranslator implements EngineTranslator {
     );
   }
 
-  #overToolBudget(): PlatformError | undefined {
-    const limit = this.#options.budget.toolCalls;
-    if (limit === undefined || this.#tools.count <= limit) return undefined;
-    return new PlatformError('budget_exhausted', `the run may make ${limit} tool calls`, {
-      details: { budget: 'toolCalls', limit, used: this.#tools.count },
-    });
-  }
-
   /** Codex reports tokens when a turn ends and not before: a budget of tokens can only be found overrun. */
-  #onUsage(
-    totals: UsageTotals | undefined,
-    at: string,
-  ): { events: NewEvent[]; stop?: PlatformError } {
+  #onUsage(totals: UsageTotals | undefined, at: string): Handled {
     if (totals === undefined) return { events: [] };
     this.#totals = totals;
     const reading = usageSince(this.#options.baseline, totals);
@@ -320,19 +291,7 @@ export class CodexExecTranslator implements EngineTranslator {
     }
     this.#tokens = reading.usage;
     const events = [this.#events.platform('usage.updated', { usage: this.#usage() }, at)];
-    const limit = this.#options.budget.totalTokens;
-    const used = (reading.usage.inputTokens ?? 0) + (reading.usage.outputTokens ?? 0);
-    if (limit === undefined || used <= limit) return { events };
-    return {
-      events,
-      stop: new PlatformError(
-        'budget_exhausted',
-        `the run may use ${limit} tokens and used ${used}`,
-        {
-          details: { budget: 'totalTokens', limit, used },
-        },
-      ),
-    };
+    return { events, ...stopFor(budgetOverrun(this.#options.budget, this.#usage())) };
   }
 
   #translation(events: NewEvent[], stop: PlatformError | undefined): Translation {
@@ -343,7 +302,7 @@ export class CodexExecTranslator implements EngineTranslator {
       : { events, violation: stop };
   }
 
-  #finalVerdict(): NativeVerdict | undefined {
+  #checkedVerdict(): NativeVerdict | undefined {
     if (this.#verdict?.kind !== 'completed') return this.#verdict;
     const fault = this.#options.checkOutput(this.#output);
     return fault === undefined
@@ -373,14 +332,6 @@ export class CodexExecTranslator implements EngineTranslator {
         nativeVerdict: this.#verdict?.kind ?? null,
       },
     };
-  }
-
-  #anomaly(ending: EngineEnding): NewEvent {
-    return this.#events.notice(
-      'protocol_notice',
-      `Codex ${describeExit(ending)} after it had completed the turn`,
-      ending.at,
-    );
   }
 
   /** Codex numbers items from 0 in every process; a second attempt must not reuse the ids of the first. */

@@ -1,0 +1,26 @@
+export { demoScript, SCRIPTED_MODEL } from './demo-script.ts';
+export { lastPrompt, type ModelRequest, toolNames, toolResults } from './model-request.ts';
+export {
+  addFilePatch,
+  applyPatch,
+  customCall,
+  functionCall,
+  httpError,
+  type ModelStep,
+  type ModelUsage,
+  message,
+  type OutputItem,
+  reasoning,
+  respond,
+  runCommand,
+  say,
+} from './model-step.ts';
+export { SCENARIOS, type ScenarioName } from './scenarios.ts';
+export {
+  type ModelScript,
+  type RecordedRequest,
+  type ScriptedModelServer,
+  type ScriptedModelServerOptions,
+  type ScriptFunction,
+  startScriptedModelServer,
+} from './server.ts';
