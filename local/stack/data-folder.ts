@@ -1,4 +1,4 @@
-import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { chmodSync, closeSync, mkdirSync, openSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { z } from 'zod';
 
@@ -15,6 +15,9 @@ export interface DataFolder {
   release(): void;
 }
 
+/** They hold secrets; SQLite gives its side files the permissions of the database. */
+const PRIVATE_FILES = ['state.sqlite', 'platform.log'];
+
 const portsSchema = z.object({ api: z.number(), aws: z.number(), model: z.number() });
 /** Kept over restarts: tasks that outlived a killed stack must find it again. */
 export type Ports = z.infer<typeof portsSchema>;
@@ -26,7 +29,10 @@ export type Ports = z.infer<typeof portsSchema>;
  */
 export function openDataFolder(path: string): DataFolder {
   const root = resolve(path);
-  mkdirSync(root, { recursive: true, mode: 0o700 });
+  // A host that is root runs engines as other users: they pass through to their own folder, and can list nothing.
+  mkdirSync(root, { recursive: true });
+  chmodSync(root, 0o711);
+  for (const name of PRIVATE_FILES) closeSync(openSync(join(root, name), 'a', 0o600));
   const lock = join(root, 'stack.pid');
   takeLock(lock, root);
   return {

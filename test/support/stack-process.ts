@@ -1,0 +1,151 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { join, resolve } from 'node:path';
+import { createInterface } from 'node:readline';
+import { DatabaseSync } from 'node:sqlite';
+import { NexusDeskClient } from '#client/nexusdesk-client.ts';
+import { openDevIssuer } from '#local/stack/dev-issuer.ts';
+import type { AgentEvent, CreateRunRequest, RunView } from '#shared/contracts/index.ts';
+
+const PROJECT = resolve(import.meta.dirname, '../..');
+
+/** The real platform in a process of its own, on a data folder that survives it. */
+export interface StackProcess {
+  readonly url: string;
+  readonly token: string;
+  readonly client: NexusDeskClient;
+  readonly dataDir: string;
+  /** SIGKILL: no chance to tidy up. Resolves when it is gone. */
+  kill(): Promise<void>;
+  /** SIGTERM; resolves with its exit code. */
+  stop(): Promise<number | null>;
+  /** A token of the same issuer for another tenant, or one that has expired. */
+  tokenFor(tenantId: string, lifeMs?: number): Promise<string>;
+}
+
+/** Below the project, as a developer's own is: a folder below the system's temporary one would hide Codex's helpers. */
+export function newDataDir(): string {
+  const parent = join(PROJECT, '.nexusdesk');
+  mkdirSync(parent, { recursive: true, mode: 0o711 });
+  return mkdtempSync(join(parent, 'e2e-'));
+}
+
+export function removeDataDir(dataDir: string): void {
+  rmSync(dataDir, { recursive: true, force: true, maxRetries: 5 });
+}
+
+export async function startStackProcess(
+  dataDir: string,
+  env: Record<string, string> = {},
+): Promise<StackProcess> {
+  const child = spawn(process.execPath, ['local/main.ts', '--no-demo', '--data', dataDir], {
+    cwd: PROJECT,
+    env: { ...withoutKeys(process.env), NEXUSDESK_GRACE_MS: '1000', NO_COLOR: '1', ...env },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  await untilUp(child);
+  const { url, token } = JSON.parse(readFileSync(join(dataDir, 'connection.json'), 'utf8')) as {
+    url: string;
+    token: string;
+  };
+  return {
+    url,
+    token,
+    dataDir,
+    client: new NexusDeskClient({ baseUrl: url, token }),
+    kill: () => end(child, 'SIGKILL').then(() => {}),
+    stop: () => end(child, 'SIGTERM'),
+    async tokenFor(tenantId, lifeMs) {
+      const state = new DatabaseSync(join(dataDir, 'state.sqlite'));
+      try {
+        const issuer = await openDevIssuer(state, url);
+        const issued = await issuer.issue({
+          tenantId,
+          subject: 'tester',
+          ...(lifeMs === undefined ? {} : { lifeMs }),
+        });
+        return issued.token;
+      } finally {
+        state.close();
+      }
+    },
+  };
+}
+
+/** A developer's own key must not turn the tests to a real model. */
+function withoutKeys(env: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
+  const { OPENAI_API_KEY: _key, OPENAI_BASE_URL: _url, NEXUSDESK_DATA: _data, ...rest } = env;
+  return rest;
+}
+
+async function untilUp(child: ChildProcess): Promise<void> {
+  const output: string[] = [];
+  child.stderr?.on('data', (chunk: Buffer) => output.push(chunk.toString()));
+  if (!child.stdout) throw new Error('no stdout');
+  const lines = createInterface({ input: child.stdout });
+  await new Promise<void>((resolvePromise, reject) => {
+    lines.on('line', (line) => {
+      output.push(line);
+      if (line.includes('is up at')) resolvePromise();
+    });
+    child.once('exit', (code) => reject(new Error(`the stack ended with ${code}:\n${output.join('\n')}`)));
+  });
+  child.stdout.resume();
+}
+
+function end(child: ChildProcess, signal: NodeJS.Signals): Promise<number | null> {
+  if (child.exitCode !== null || child.signalCode !== null) return Promise.resolve(child.exitCode);
+  const exited = new Promise<number | null>((resolvePromise) => child.once('exit', resolvePromise));
+  child.kill(signal);
+  return exited;
+}
+
+/** Submits a run and follows it to its end over SSE. */
+export async function runToEnd(
+  stack: StackProcess,
+  body: CreateRunRequest,
+  onEvent: (event: AgentEvent, runId: string) => Promise<void> | void = () => {},
+): Promise<{ run: RunView; events: AgentEvent[] }> {
+  const { executionId } = await stack.client.createRun(body);
+  return followToEnd(stack, executionId, onEvent);
+}
+
+export async function followToEnd(
+  stack: StackProcess,
+  runId: string,
+  onEvent: (event: AgentEvent, runId: string) => Promise<void> | void = () => {},
+): Promise<{ run: RunView; events: AgentEvent[] }> {
+  const events: AgentEvent[] = [];
+  for await (const event of stack.client.streamEvents(runId)) {
+    events.push(event);
+    await onEvent(event, runId);
+  }
+  return { run: await stack.client.getRun(runId), events };
+}
+
+/** Processes whose command line, environment or working directory names the run. */
+export function processesOfRun(runId: string): number[] {
+  return readdirSync('/proc')
+    .filter((name) => /^[0-9]+$/.test(name))
+    .map(Number)
+    .filter((pid) => pid !== process.pid && mentions(pid, runId));
+}
+
+function mentions(pid: number, text: string): boolean {
+  return ['cmdline', 'environ'].some((file) => {
+    try {
+      return readFileSync(`/proc/${pid}/${file}`, 'latin1').includes(text);
+    } catch {
+      return false;
+    }
+  });
+}
+
+/** The newest result of `read` that is not undefined; asks again until there is one. The test's timeout is the limit. */
+export async function eventually<T>(read: () => T | undefined | Promise<T | undefined>): Promise<T> {
+  for (;;) {
+    const value = await read();
+    if (value !== undefined) return value;
+    await new Promise((resolvePromise) => setTimeout(resolvePromise, 25));
+  }
+}
