@@ -1,7 +1,7 @@
 import { AwsError } from '../kit/aws-error.ts';
 
 /** How dynalite's modules report an AWS error: thrown or passed to a callback. */
-export interface DynaliteError extends Error {
+interface DynaliteError extends Error {
   statusCode: number;
   body: { __type: string; message?: string; Message?: string };
 }

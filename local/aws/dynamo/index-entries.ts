@@ -10,7 +10,7 @@ import {
 } from './model.ts';
 
 /** What a change does to one index: the entry it removes and the one it puts, either of which may be absent. */
-export interface IndexEntryChange {
+interface IndexEntryChange {
   readonly index: string;
   readonly kind: IndexKind;
   readonly removed: { readonly key: string; readonly entry: Item } | undefined;

@@ -63,7 +63,7 @@ export interface UserIdentity {
 
 export type IndexKind = 'Global' | 'Local';
 
-export interface TableIndex {
+interface TableIndex {
   readonly kind: IndexKind;
   readonly index: IndexDescription;
 }

@@ -11,7 +11,7 @@ import type { Item, Table } from './model.ts';
 const PAGE_BYTES = 1024 * 1024;
 const READ_UNIT_BYTES = 4096;
 
-export interface TableQuery {
+interface TableQuery {
   readonly db: DynaliteDb;
   readonly store: DynaliteStore;
   readonly table: Table;

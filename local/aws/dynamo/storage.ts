@@ -32,7 +32,7 @@ export interface StoredTable {
   readonly ttlAttribute: string | undefined;
 }
 
-export interface Tag {
+interface Tag {
   readonly Key: string;
   readonly Value: string;
 }

@@ -38,7 +38,7 @@ export interface Stream {
   readonly endedAt: number | undefined;
 }
 
-export interface StoredRecord {
+interface StoredRecord {
   readonly sequence: number;
   /** The record as GetRecords answers it. */
   readonly json: string;

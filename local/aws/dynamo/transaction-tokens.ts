@@ -16,7 +16,7 @@ const SCHEMA = `
 /** How long AWS remembers a ClientRequestToken. */
 const TOKEN_LIFETIME_MS = 10 * 60 * 1000;
 
-export interface TransactionToken {
+interface TransactionToken {
   readonly token: string;
   readonly digest: string;
 }
