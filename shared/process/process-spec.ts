@@ -11,6 +11,8 @@ export interface ProcessSpec {
   readonly masker: ByteMasker;
   /** Between the polite signal and SIGKILL. */
   readonly graceMs: number;
+  /** Longest wait, after the end of the process, for an observer that is still busy. Default 30 s. */
+  readonly drainMs?: number;
   /** The polite signal. Default SIGTERM. */
   readonly interruptSignal?: 'SIGINT' | 'SIGTERM';
 }
@@ -58,6 +60,7 @@ export function assertLimits(spec: ProcessSpec): void {
   }
   for (const [name, value] of Object.entries({
     graceMs: spec.graceMs,
+    drainMs: spec.drainMs,
     wallClockMs: limits.wallClockMs,
   })) {
     if (value !== undefined && !(Number.isFinite(value) && value >= 0)) {

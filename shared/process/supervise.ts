@@ -56,8 +56,9 @@ export interface Supervised {
   stop(request: StopRequest): Promise<ProcessOutcome>;
 }
 
-/** Pipes of a dead process: whoever else holds them gets no longer than this. */
-const DRAIN = { idleMs: 250, totalMs: 30_000 };
+/** Pipes of a dead process: whoever else holds them gets no longer than this for the next byte. */
+const DRAIN_IDLE_MS = 250;
+const LONGEST_DRAIN_MS = 30_000;
 /** A killed process is reaped at once, unless the kernel itself is stuck with it. */
 const LONGEST_REAP_MS = 5_000;
 const MEMORY_POLL_MS = 250;
@@ -200,7 +201,8 @@ class SupervisedProcess implements Supervised {
     const reaped = await settlesWithin(exited, LONGEST_REAP_MS);
     const survivors = reaped ? left.length : Math.max(left.length, 1);
     const emptyAt = survivors === 0 ? isoTime(this.#time.now()) : null;
-    await output.drain(DRAIN, this.#monotonic);
+    const totalMs = this.#spec.drainMs ?? LONGEST_DRAIN_MS;
+    await output.drain({ idleMs: DRAIN_IDLE_MS, totalMs }, this.#monotonic);
 
     const exit = reaped ? await exited : { code: null, signal: null };
     const explained = handle.explainExit(exit, output.stderrTail);

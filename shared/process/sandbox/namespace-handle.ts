@@ -11,6 +11,7 @@ import {
   readLinuxProcessTable,
   readProcFile,
 } from './process-table.ts';
+import { chainFailure } from './program-chain.ts';
 import type { ProcessHandle, ProgramExit } from './sandbox.ts';
 import { killIfAlive } from './send-signal.ts';
 
@@ -124,11 +125,16 @@ function readStatusLine(line: string, status: NamespaceStatus): void {
 }
 
 function explain(status: NamespaceStatus, exit: ProcessExit, stderrTail: string): ProgramExit {
-  if (status.exitCode !== undefined)
-    return { started: true, exit: exitOfShellCode(status.exitCode) };
-  const killed = exit.signal !== null || (exit.code ?? 0) > 128;
-  if (killed) return { started: true, exit: exitOfShellCode(exit.code, exit.signal) };
-  return { started: false, message: stderrTail.split('\n')[0] || 'bwrap ended before the program' };
+  const { exitCode } = status;
+  if (exitCode === undefined && exit.signal === null && (exit.code ?? 0) < 128) {
+    return {
+      started: false,
+      message: stderrTail.split('\n')[0] || 'bwrap ended before the program',
+    };
+  }
+  const message = chainFailure(exitCode ?? exit.code, stderrTail);
+  if (message !== undefined) return { started: false, message };
+  return { started: true, exit: exitOfShellCode(exitCode ?? exit.code, exit.signal) };
 }
 
 function namespaceOf(pid: number): number | undefined {
