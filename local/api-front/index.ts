@@ -1,0 +1,6 @@
+export {
+  type ApiFront,
+  type ApiFrontOptions,
+  type ApiRoute,
+  startApiFront,
+} from './start-api-front.ts';
