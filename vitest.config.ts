@@ -3,15 +3,22 @@ import { defineConfig } from 'vitest/config';
 /** The SDK warns on every import under a Node it will leave one day; the project brings its own Node. */
 const env = { AWS_SDK_JS_NODE_VERSION_SUPPORT_WARNING_DISABLED: 'true' };
 
+/** What runs a contract suite on moto: slow, and about the suites rather than about our code. */
+const ON_MOTO = ['test/contract/**/*.moto.test.ts', 'test/contract/**/reference/*.test.ts'];
+
 interface Kind {
+  /** Without: every test of the folder of that name. */
+  readonly include?: readonly string[];
+  readonly exclude?: readonly string[];
   readonly testTimeoutMs: number;
   readonly oneFileAtATime?: boolean;
 }
 
-/** One project per folder of test/: `npx vitest run --project unit` runs one kind. */
+/** One project per folder of test/, but for the contract suites on moto: `npx vitest run --project unit` runs one kind. */
 const KINDS: Readonly<Record<string, Kind>> = {
   unit: { testTimeoutMs: 15_000 },
-  contract: { testTimeoutMs: 60_000 },
+  contract: { testTimeoutMs: 60_000, exclude: ON_MOTO },
+  reference: { testTimeoutMs: 60_000, include: ON_MOTO },
   rules: { testTimeoutMs: 60_000 },
   cdk: { testTimeoutMs: 120_000 },
   integration: { testTimeoutMs: 60_000 },
@@ -25,7 +32,8 @@ export default defineConfig({
       test: {
         name,
         root: import.meta.dirname,
-        include: [`test/${name}/**/*.test.ts`],
+        include: [...(kind.include ?? [`test/${name}/**/*.test.ts`])],
+        exclude: [...(kind.exclude ?? [])],
         environment: 'node',
         pool: 'forks' as const,
         env,

@@ -38,6 +38,12 @@ describe('source files', () => {
     expect(long.map((file) => `${file.path}: ${lineCount(file)}`)).toEqual([]);
   });
 
+  it('are tests only where a project of vitest runs them', () => {
+    const run = /^test\/(unit|contract|rules|cdk|integration|e2e)\//;
+    const tests = files.filter((file) => /\.(test|spec)\.\w+$/.test(file.path));
+    expect(tests.filter((file) => !run.test(file.path)).map((file) => file.path)).toEqual([]);
+  });
+
   it('read nothing outside the project', () => {
     const escaping = files.filter((file) => CODE.test(file.path));
     expect(escaping.flatMap((f) => pathsThatEscape(f).map((p) => `${f.path}: ${p}`))).toEqual([]);
