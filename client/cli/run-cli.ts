@@ -70,7 +70,7 @@ function buildProgram(
     .command('run')
     .description('start a run and follow it to its end')
     .argument('[prompt...]', 'what the agent is to do; - reads it from stdin')
-    .requiredOption('-e, --engine <id>', 'engine (`nexusdesk engines` lists them)')
+    .option('-e, --engine <id>', 'engine (`nexusdesk engines` lists them); left out: the only one')
     .option('-p, --protocol <id>', "protocol; left out: the engine's default")
     .option('-f, --file <path>', 'read the prompt from a file')
     .option('--config <json>', "the engine's configuration, a JSON object")

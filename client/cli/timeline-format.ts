@@ -25,12 +25,20 @@ export function elapsedText(ms: number): string {
   return `${String(minutes).padStart(2, '0')}:${seconds.padStart(4, '0')}`;
 }
 
-/** How long something took: `350ms`, `2.4s`, `3m 05s`. */
+/** How long something took: `350ms`, `2.4s`, `3m 05s`, `2h 05m`, `6d 23h`; cut, as elapsed time is. */
 export function tookText(ms: number): string {
-  if (ms < 1_000) return `${Math.round(ms)}ms`;
-  if (ms < 59_950) return `${(ms / 1_000).toFixed(1)}s`;
-  const seconds = Math.round(ms / 1_000);
-  return `${Math.floor(seconds / 60)}m ${String(seconds % 60).padStart(2, '0')}s`;
+  if (ms < 1_000) return `${Math.floor(ms)}ms`;
+  if (ms < 60_000) return `${(Math.floor(ms / 100) / 10).toFixed(1)}s`;
+  const seconds = Math.floor(ms / 1_000);
+  if (seconds < 3_600) return `${Math.floor(seconds / 60)}m ${twoDigits(seconds % 60)}s`;
+  const minutes = Math.floor(seconds / 60);
+  if (minutes < 48 * 60) return `${Math.floor(minutes / 60)}h ${twoDigits(minutes % 60)}m`;
+  const hours = Math.floor(minutes / 60);
+  return `${Math.floor(hours / 24)}d ${hours % 24}h`;
+}
+
+function twoDigits(count: number): string {
+  return String(count).padStart(2, '0');
 }
 
 /** What is known of the usage, and only that: an absent number is unknown, not zero. */

@@ -39,6 +39,8 @@ type Renderers = { readonly [T in PlatformEventType]: (scene: Scene, payload: Pa
 /** Enough of an unfinished message to see where it stopped, and of a failed command to see why. */
 const MAX_TYPED_CHARS = 64 * 1024;
 const OUTPUT_TAIL_LINES = 10;
+/** How the platform's scripted model begins what it says, so that nobody takes it for an AI. */
+const OFFLINE_MESSAGE = /^\[offline [a-z ]*model\]/;
 const OFFLINE_LABEL = 'OFFLINE MODEL: scripted answers, no real model was asked';
 
 const RENDERERS: Renderers = {
@@ -166,6 +168,8 @@ function renderMessage(scene: Scene, payload: Payload<'message.completed'>): voi
   const cut = payload.truncatedBytes ? [`(${payload.truncatedBytes} bytes more)`] : [];
   const dim = (line: string) => scene.paint('dim', line);
   if (payload.role === 'assistant') {
+    // Such a message labels itself; what is added is the label of the outcome.
+    if (OFFLINE_MESSAGE.test(text)) scene.offline = true;
     scene.line('»', 'green', [text, ...cut.map(dim)].join('\n'));
     return;
   }
@@ -205,7 +209,7 @@ function renderDiagnostic(scene: Scene, { kind, message }: Payload<'execution.di
   scene.line('·', 'dim', scene.paint('dim', text));
 }
 
-/** Only the host's own notices are asked: an engine may write whatever it likes. */
+/** Of diagnostics, only the host's own notices are asked: engines and their tools may write whatever they like. */
 function saysOffline(message: string): boolean {
   return /\boffline\b[\w -]{0,20}\bmodel\b|\boffline_model\b/i.test(message);
 }

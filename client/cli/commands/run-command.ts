@@ -10,7 +10,7 @@ import {
 } from '#shared/contracts/index.ts';
 import { ApiError } from '../../client-error.ts';
 import type { NexusDeskClient } from '../../nexusdesk-client.ts';
-import { EXIT, Interrupted, reportOf, usageError } from '../cli-error.ts';
+import { CliError, EXIT, Interrupted, reportOf, usageError } from '../cli-error.ts';
 import { durationText, parseDuration } from '../duration.ts';
 import { engineConfig } from '../engine-config.ts';
 import { exitCodeOfRun, followRun } from '../follow-run.ts';
@@ -18,7 +18,7 @@ import { readPrompt } from '../prompt.ts';
 import { type CommandContext, connect } from './command-context.ts';
 
 export interface RunOptions {
-  readonly engine: string;
+  readonly engine?: string;
   readonly protocol?: string;
   readonly file?: string;
   readonly config?: string;
@@ -37,8 +37,14 @@ export async function runCommand(
   options: RunOptions,
 ): Promise<number> {
   const idempotencyKey = checkedKey(options.idempotencyKey) ?? randomUUID();
-  const body = await requestBody(context, words, options);
+  const given = await requestBody(context, words, options);
   const client = await connect(context);
+  const engineId = options.engine ?? (await onlyEngine(client));
+  const { protocol } = options;
+  const body: CreateRunRequest = {
+    engine: { id: engineId, ...(protocol === undefined ? {} : { protocol }) },
+    ...given,
+  };
   const interrupt = new RunInterrupt(context, client, idempotencyKey);
   try {
     const handle = await client.createRun(body, { idempotencyKey, signal: interrupt.signal });
@@ -66,16 +72,28 @@ async function requestBody(
   { host }: CommandContext,
   words: readonly string[],
   options: RunOptions,
-): Promise<CreateRunRequest> {
+): Promise<Omit<CreateRunRequest, 'engine'>> {
   const config = engineConfig(options.config, options.set);
   const timeoutMs = checkedTimeout(options.timeout);
-  const { engine: id, protocol } = options;
   return {
-    engine: protocol === undefined ? { id } : { id, protocol },
     input: { prompt: await readPrompt(words, options.file, host) },
     ...(config === undefined ? {} : { config }),
     ...(timeoutMs === undefined ? {} : { timeoutMs }),
   };
+}
+
+/** Left out, the engine is the one that can be used here; of several, the user has to choose. */
+async function onlyEngine(client: NexusDeskClient): Promise<string> {
+  const { engines } = await client.listEngines();
+  const usable = engines.filter((view) => view.availability === 'available');
+  const [only, ...others] = new Set(usable.map((view) => view.engine.engineId));
+  if (only !== undefined && others.length === 0) return only;
+  if (only === undefined) {
+    const remedy = '`nexusdesk doctor` says why, and what to install';
+    throw new CliError(EXIT.unavailable, 'no_engine', 'no engine is available', { remedy });
+  }
+  const remedy = `choose with --engine: ${[only, ...others].join(', ')}`;
+  throw usageError('there are several engines', { field: '--engine', remedy });
 }
 
 function checkedTimeout(text: string | undefined): number | undefined {

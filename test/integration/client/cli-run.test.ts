@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { executionError } from '#shared/contracts/index.ts';
 import {
+  engineView,
   event,
   handle,
   message,
@@ -23,6 +24,7 @@ import {
 } from './scripted-api.ts';
 
 const CREATE = 'POST /v1/runs';
+const ENGINES = 'GET /v1/engines';
 const STREAM = `GET /v1/runs/${RUN_ID}/stream`;
 const CANCEL = `POST /v1/runs/${RUN_ID}/cancel`;
 
@@ -85,6 +87,22 @@ describe('nexusdesk run and tail', () => {
       config: { model: 'm-1', turns: 5 },
       timeoutMs: 600_000,
     });
+  });
+
+  it('needs no engine to be named where only one can be used', async () => {
+    const other = { ...engineView().engine, engineId: 'zeta' };
+    const missing = engineView({ engine: other, availability: 'unavailable' });
+    api.on(ENGINES, json({ engines: [missing, engineView()] }));
+    expect((await cli(['run', 'hi'])).code).toBe(0);
+    expect(api.seen(CREATE)[0]?.body).toMatchObject({ engine: { id: 'acme' } });
+
+    api.on(ENGINES, json({ engines: [engineView(), engineView({ engine: other })] }));
+    const several = await cli(['run', 'hi']);
+    expect(several.code).toBe(64);
+    expect(several.stderr).toContain('choose with --engine: acme, zeta');
+    api.on(ENGINES, json({ engines: [missing] }));
+    expect((await cli(['run', 'hi'])).code).toBe(69);
+    expect(api.seen(CREATE)).toHaveLength(1);
   });
 
   it('takes the prompt from a file or from stdin', async () => {

@@ -183,6 +183,18 @@ describe('createTimeline', () => {
     expect(lines.at(-1)).toBe(label[1]);
   });
 
+  it('says so at the end, too, when the messages label themselves', () => {
+    const { lines } = linesOf([
+      message(1, '[offline scripted model] Done.'),
+      event(2, 'run.completed', { usage: {} }),
+    ]);
+    expect(lines.map((line) => line.slice(8))).toEqual([
+      '» [offline scripted model] Done.',
+      '✓ completed · 1.0s',
+      expect.stringContaining('OFFLINE MODEL'),
+    ]);
+  });
+
   it('does not believe the engine or its stderr about that', () => {
     const { lines } = linesOf([
       event(1, 'execution.diagnostic', { kind: 'stderr', message: 'offline model' }, 0),
@@ -312,8 +324,10 @@ describe('formats', () => {
     [999, '999ms'],
     [1_000, '1.0s'],
     [59_900, '59.9s'],
-    [59_960, '1m 00s'],
-    [185_000, '3m 05s'],
+    [59_999, '59.9s'],
+    [185_900, '3m 05s'],
+    [7_500_000, '2h 05m'],
+    [601_200_000, '6d 23h'],
   ])('tookText(%d) is %s', (ms, text) => {
     expect(tookText(ms)).toBe(text);
   });

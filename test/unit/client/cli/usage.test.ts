@@ -34,7 +34,6 @@ describe('wrong usage', () => {
     [[], undefined],
     [['bogus'], undefined],
     [['runs', 'extra'], undefined],
-    [['run', 'hi'], undefined],
     [[...run, '--bogus'], undefined],
     [['run', '-e', 'acme'], 'prompt'],
     [['run', '-e', 'acme', '-'], 'prompt'],
