@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import {
   availableSandboxes,
   CLEAN,
@@ -50,7 +50,7 @@ describe.each(SANDBOXES)('tree removal in $kind', ({ kind, sandbox }) => {
     const marker = newMarker();
     const engine = start(await prepareRun(sandbox), ['daemons.mjs', marker, 'keep', 'stay']);
     await engine.said('ready');
-    expect(processesWith(`sleep\0${marker}`).length).toBe(3);
+    await vi.waitUntil(() => processesWith(`sleep\0${marker}`).length === 3);
     const outcome = await engine.process.stop({ reason: 'cancelled' });
     expect(outcome).toMatchObject({
       cause: 'cancelled',
@@ -67,7 +67,7 @@ describe.each(SANDBOXES)('tree removal in $kind', ({ kind, sandbox }) => {
       const marker = newMarker();
       const engine = start(await prepareRun(sandbox), ['daemons.mjs', marker, 'empty', 'stay']);
       await engine.said('ready');
-      expect(processesWith(`sleep\0${marker}`).length).toBe(3);
+      await vi.waitUntil(() => processesWith(`sleep\0${marker}`).length === 3);
       expect(await engine.process.stop({ reason: 'cancelled' })).toMatchObject(CLEAN);
       expect(processesWith(marker)).toEqual([]);
     },

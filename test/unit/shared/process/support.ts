@@ -89,7 +89,7 @@ export async function availableSandboxes(): Promise<AvailableSandbox[]> {
   return available;
 }
 
-export const ROOMY: ProcessLimits = { outputBytes: 200 * 2 ** 20, recordBytes: 2 ** 20 };
+export const ROOMY: ProcessLimits = { outputBytes: 500 * 2 ** 20, recordBytes: 2 ** 20 };
 
 export interface Started extends TestRun {
   readonly process: Supervised;
