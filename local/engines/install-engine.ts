@@ -61,7 +61,9 @@ async function install(
   const startedAt = performance.now();
   const packages = join(home, 'node_modules');
   const progress = setInterval(() => {
-    void folderBytes(packages).then((bytes) => onProgress(`${folder}: ${megabytes(bytes)} so far`));
+    void folderBytes(packages).then((bytes) =>
+      onProgress(`${folder}: downloading, ${megabytes(bytes)} unpacked`),
+    );
   }, PROGRESS_EVERY_MS);
   try {
     forgetInstallation(home);

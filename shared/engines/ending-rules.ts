@@ -133,13 +133,11 @@ export const ENDING_RULES: readonly EndingRule[] = [
     why: 'It never got to work: wrong arguments, unreadable configuration, missing files.',
     applies: ({ spoke, ending }) => !spoke && ending.exitCode !== 0,
     outcome: ({ engineName, ending }) =>
-      failed(
+      silentEnd(
         'engine_start_failed',
         `${engineName} ${describeExit(ending)} before its first word`,
+        ending,
         'none',
-        {
-          details: stderrDetails(ending),
-        },
       ),
   },
   {
@@ -147,11 +145,11 @@ export const ENDING_RULES: readonly EndingRule[] = [
     why: 'Silence is not success, whatever the exit code says (B13, B152).',
     applies: () => true,
     outcome: ({ engineName, ending, sideEffects }) =>
-      failed(
+      silentEnd(
         'engine_crashed',
         `${engineName} ${describeExit(ending)} without saying how the run went`,
+        ending,
         sideEffects,
-        { details: stderrDetails(ending) },
       ),
   },
 ];
@@ -169,16 +167,25 @@ export function describeExit(ending: EngineEnding): string {
   return `ended with exit code ${ending.exitCode ?? 'unknown'}`;
 }
 
-/** Room for the end of stderr in an error, in bytes. */
-const STDERR_IN_ERROR = 1_500;
+/** Room for the end of stderr in a message and in the details of an error, in bytes. */
+const STDERR_IN_MESSAGE = 300;
+const STDERR_IN_DETAILS = 1_500;
 
-function stderrDetails(ending: EngineEnding): NonNullable<ErrorOptions['details']> {
-  const tail = boundTail(stripAnsi(ending.stderrTail).trim(), STDERR_IN_ERROR);
-  return {
-    exitCode: ending.exitCode,
-    signal: ending.signal,
-    ...(tail === '' ? {} : { stderrTail: tail }),
-  };
+/** Stderr is shown to people, never read as protocol: it may hold anything that passed by (B10). */
+function silentEnd(
+  code: ErrorCode,
+  what: string,
+  ending: EngineEnding,
+  sideEffects: SideEffects,
+): Omit<Outcome, 'rule'> {
+  const stderr = stripAnsi(ending.stderrTail).trim();
+  const { exitCode, signal } = ending;
+  if (stderr === '') return failed(code, what, sideEffects, { details: { exitCode, signal } });
+  const line = boundTail(stderr.replaceAll(/\s+/g, ' '), STDERR_IN_MESSAGE);
+  const stderrTail = boundTail(stderr, STDERR_IN_DETAILS);
+  return failed(code, `${what}: ${line}`, sideEffects, {
+    details: { exitCode, signal, stderrTail },
+  });
 }
 
 function failed(
