@@ -168,6 +168,37 @@ describe('after the stack was killed (kill -9)', () => {
     });
   });
 
+  it('whenever it was killed, each task runs once or fails to start, and ends', async () => {
+    const dir = temporaryFolder();
+    const arns: (string | undefined)[] = [];
+    for (let round = 0; round < 4; round += 1) {
+      const stack = await startStack(dir);
+      await stack.client.send(new CreateClusterCommand({ clusterName: 'engines' }));
+      // Each answer comes while the launches of those before it are in different places.
+      for (let n = 0; n <= round * 3; n += 1) {
+        arns.push((await runTask(stack.client, { image: 'sh:echo ran; exit 3' })).taskArn);
+      }
+      await stack.kill();
+    }
+    const last = await startStack(dir);
+    const tasks = await vi.waitFor(async () => {
+      const command = new DescribeTasksCommand({ cluster: 'engines', tasks: arns.map(String) });
+      const described = (await last.client.send(command)).tasks ?? [];
+      expect(described.filter((task) => task.lastStatus !== 'STOPPED')).toEqual([]);
+      return described;
+    }, 15_000);
+    expect(tasks).toHaveLength(arns.length);
+    for (const task of tasks) {
+      const ran = readIfThere(() => outputOf(dir, task))
+        .split('\n')
+        .filter(Boolean).length;
+      const container = task.containers?.[0];
+      if (task.stopCode === 'TaskFailedToStart')
+        expect([ran, container?.exitCode]).toEqual([0, undefined]);
+      else expect([ran, container?.exitCode]).toEqual([1, 3]);
+    }
+  });
+
   it('events that nobody took are offered again, in order', async () => {
     const dir = temporaryFolder();
     const first = await startStack(dir, 'refuse');

@@ -16,10 +16,11 @@ const endpoint = await startAwsEndpoint({
       state: openStateDatabase(join(dir, 'state.sqlite')),
       region: 'us-east-1',
       accountId: '000000000000',
-      images: (image) => ({
-        command: [process.execPath, '-e', image.slice('node:'.length)],
-        cwd: dir,
-      }),
+      images: (image) => {
+        const [kind, script = ''] = image.split(/:(.*)/s);
+        const program = kind === 'sh' ? ['/bin/sh', '-c'] : [process.execPath, '-e'];
+        return { command: [...program, script], cwd: dir };
+      },
       baseEnv: {},
       logDir: join(dir, 'logs'),
       stopTimeoutMs: 5_000,
