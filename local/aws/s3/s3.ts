@@ -95,7 +95,7 @@ function routeService({ objects }: Parts, request: S3Request, response: ServerRe
   }));
   const owner = { ID: 'local', DisplayName: 'local' };
   const content = { Owner: owner, Buckets: { Bucket: buckets } };
-  response.writeHead(200, XML).end(xmlDocument('ListAllMyBucketsResult', content));
+  sendXml(response, xmlDocument('ListAllMyBucketsResult', content));
 }
 
 async function routeBucket(
@@ -116,7 +116,7 @@ async function routeBucket(
       response.writeHead(200, { 'x-amz-bucket-region': region }).end();
       return;
     case 'GET':
-      response.writeHead(200, XML).end(listObjects(objects, bucket, query));
+      sendXml(response, listObjects(objects, bucket, query));
       return;
     case 'DELETE':
       deleteBucket(objects, bucket);
@@ -124,7 +124,7 @@ async function routeBucket(
       return;
     case 'POST':
       if (!query.has('delete')) throw notAllowed();
-      response.writeHead(200, XML).end(await deleteObjects(objects, request));
+      sendXml(response, await deleteObjects(objects, request));
       return;
     default:
       throw notAllowed();
@@ -178,6 +178,10 @@ async function readVerified(request: S3Request): Promise<string> {
   }
   measure.verify(request.headers);
   return Buffer.concat(chunks).toString();
+}
+
+function sendXml(response: ServerResponse, xml: string): void {
+  response.writeHead(200, XML).end(xml);
 }
 
 const notAllowed = () =>
