@@ -235,7 +235,7 @@ describe.each(SANDBOXES)('supervision in $kind', ({ kind, sandbox }) => {
     expect(engine.outcome).toMatchObject({ exit: { code: 0 }, outputComplete: true });
   });
 
-  it('reads 50 MB without a newline in bounded memory', async () => {
+  it('reads 200 MB without a newline in bounded memory', async () => {
     const run = await prepareRun(sandbox);
     // Once for everything that is allocated anyway.
     await runToEnd(run, ['flood.mjs', '5', 'line']);
@@ -244,17 +244,17 @@ describe.each(SANDBOXES)('supervision in $kind', ({ kind, sandbox }) => {
     const timer = setInterval(() => {
       peak = Math.max(peak, process.memoryUsage().rss);
     }, 5);
-    const engine = await runToEnd(run, ['flood.mjs', '50', 'line'], {
+    const engine = await runToEnd(run, ['flood.mjs', '200', 'line'], {
       limits: { ...ROOMY, recordBytes: 100_000 },
     });
     clearInterval(timer);
-    const written = 50 * 3 * Math.floor(2 ** 20 / 3) + 3 * Math.floor(2 ** 20 / 3);
+    const written = 201 * 3 * Math.floor(2 ** 20 / 3);
     expect(engine.records).toMatchObject([
       { invalidUtf8: false, truncatedBytes: written - 99_999 },
       { text: 'next', truncatedBytes: 0 },
     ]);
     expect(engine.outcome.droppedBytes).toBe(written - 99_999);
-    expect(peak - before).toBeLessThan(40 * 2 ** 20);
+    expect(peak - before).toBeLessThan(100 * 2 ** 20);
   });
 
   it('talks with a process that stays open, and closes its input', async () => {
@@ -364,7 +364,7 @@ describe('supervision', () => {
 
   it('lets a fast writer wait for a slow observer, in bounded memory', async () => {
     const run = await prepareRun(anySandbox);
-    const script = `yes '${'x'.repeat(1_000)}' | head -n 200000`;
+    const script = `yes '${'x'.repeat(1_000)}' | head -n 120000`;
     const before = process.memoryUsage().rss;
     let peak = 0;
     let seen = 0;
@@ -380,9 +380,9 @@ describe('supervision', () => {
     expect(outcome).toMatchObject({
       exit: { code: 0 },
       outputComplete: true,
-      outputBytes: 200_200_000,
+      outputBytes: 120_120_000,
     });
-    expect(seen).toBe(200_000);
+    expect(seen).toBe(120_000);
     expect(peak - before).toBeLessThan(100 * 2 ** 20);
   });
 
