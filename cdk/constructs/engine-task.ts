@@ -37,6 +37,12 @@ const DROPPED_CAPABILITIES = [
 /** The image is read-only; these are the only places a task can write to, and they end with it. */
 const WRITABLE = { work: '/work', tmp: '/tmp' };
 
+/** What every task is told; what one task is told comes with its launch. The image says where its programs are. */
+const ENVIRONMENT = {
+  NEXUSDESK_WORK_ROOT: `${WRITABLE.work}/runs`,
+  NEXUSDESK_SANDBOX: 'uid',
+};
+
 /**
  * The task that runs one engine. Written in CloudFormation's own terms, because the library's task definition
  * always makes a task role, and that there is none is the point: no credentials of AWS exist inside the task.
@@ -94,6 +100,7 @@ export class EngineTask extends Construct {
         initProcessEnabled: true,
         capabilities: { drop: DROPPED_CAPABILITIES },
       },
+      environment: Object.entries(ENVIRONMENT).map(([name, value]) => ({ name, value })),
       mountPoints: Object.entries(WRITABLE).map(([sourceVolume, containerPath]) => ({
         sourceVolume,
         containerPath,

@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { Duration } from 'aws-cdk-lib';
 import { PolicyStatement, Role, ServicePrincipal } from 'aws-cdk-lib/aws-iam';
 import { Architecture, RecursiveLoop, Runtime, Tracing } from 'aws-cdk-lib/aws-lambda';
-import { NodejsFunction, OutputFormat } from 'aws-cdk-lib/aws-lambda-nodejs';
+import { type BundlingOptions, NodejsFunction, OutputFormat } from 'aws-cdk-lib/aws-lambda-nodejs';
 import { LogGroup } from 'aws-cdk-lib/aws-logs';
 import { Construct } from 'constructs';
 import { environmentOf, type FunctionEntry, type Use } from '#shared/topology/index.ts';
@@ -14,9 +14,19 @@ import {
   removalPolicyOf,
 } from '../platform-context.ts';
 
-/** Packages in CommonJS call `require`, which a bundle in ESM does not have. */
-const REQUIRE_IN_ESM =
-  "import{createRequire as _createRequire}from'node:module';const require=_createRequire(import.meta.url);";
+/** How esbuild, from our own packages, makes one file of a function. */
+export const BUNDLING = {
+  format: OutputFormat.ESM,
+  target: 'node24',
+  minify: true,
+  keepNames: true,
+  mainFields: ['module', 'main'],
+  // Bundled and tree-shaken it starts faster than the runtime's copy, and it is the version that was tested.
+  bundleAwsSDK: true,
+  // Packages in CommonJS call `require`, which a bundle in ESM does not have.
+  banner:
+    "import{createRequire as _createRequire}from'node:module';const require=_createRequire(import.meta.url);",
+} as const satisfies BundlingOptions;
 
 /**
  * One function of the catalogue, from `functions/<name>/index.ts`: its own role, the variables and the grants that
@@ -68,16 +78,7 @@ export class PlatformFunction extends Construct {
       ...(sendsWhatItReceives(entry) ? { recursiveLoop: RecursiveLoop.ALLOW } : {}),
       projectRoot: context.sourceRoot,
       depsLockFilePath: join(context.sourceRoot, 'package-lock.json'),
-      bundling: {
-        format: OutputFormat.ESM,
-        target: 'node24',
-        minify: true,
-        keepNames: true,
-        mainFields: ['module', 'main'],
-        // Bundled and tree-shaken it starts faster than the runtime's copy, and it is the version that was tested.
-        bundleAwsSDK: true,
-        banner: REQUIRE_IN_ESM,
-      },
+      bundling: BUNDLING,
     });
   }
 

@@ -26,6 +26,7 @@ export function platformMetrics({ config }: PlatformContext) {
   return {
     queueDepth: (name: string) => queue(name, 'ApproximateNumberOfMessagesVisible', Stats.MAXIMUM),
     queueAge: (name: string) => queue(name, 'ApproximateAgeOfOldestMessage', Stats.MAXIMUM),
+    calls: (name: string) => lambda(name, 'Invocations', Stats.SUM),
     errors: (name: string) => lambda(name, 'Errors', Stats.SUM),
     throttles: (name: string) => lambda(name, 'Throttles', Stats.SUM),
     duration: (name: string) => lambda(name, 'Duration', Stats.p(99)),

@@ -17,7 +17,7 @@ import { type PlatformMetrics, platformMetrics } from '../constructs/platform-me
 import { type PlatformStackProps, physicalName } from '../platform-context.ts';
 
 const API_NAMES = ['api', 'host-gateway'];
-/** A launch that waits this long without being tried: the workers do not keep up, or are stopped. */
+/** A message that waits this long without being tried: the workers do not keep up, or are stopped. */
 const QUEUE_AGE_SECONDS = 600;
 /** Events reach the bus this late. The stream loses what is older than 24 h. */
 const STREAM_AGE_MS = 10 * 60_000;
@@ -65,12 +65,17 @@ export class AlarmStack extends Stack {
 
 function alarmSpecs(metrics: PlatformMetrics): AlarmSpec[] {
   return [
-    {
-      name: 'runs-dead-letter-depth',
-      metric: metrics.queueDepth('runs-dead-letter'),
+    ...FUNCTIONS.filter(takesDeadLetters).map(({ name }) => ({
+      name: `${name}-called`.replaceAll('/', '-'),
+      metric: metrics.calls(name),
       threshold: 1,
-      meaning:
-        'Launches failed again and again, and marking their runs failed does not succeed either.',
+      meaning: 'A launch failed again and again; its run was marked failed.',
+    })),
+    {
+      name: 'runs-dead-letter-age',
+      metric: metrics.queueAge('runs-dead-letter'),
+      threshold: QUEUE_AGE_SECONDS,
+      meaning: 'Runs whose launch failed for good cannot be marked failed either.',
     },
     {
       name: 'runs-age',
@@ -103,6 +108,10 @@ function alarmSpecs(metrics: PlatformMetrics): AlarmSpec[] {
       meaning: `The ${name} answers with 5xx.`,
     })),
   ];
+}
+
+function takesDeadLetters({ trigger }: FunctionEntry): boolean {
+  return trigger.kind === 'queue' && trigger.queue === 'runsDeadLetter';
 }
 
 function keepsFailures({ trigger }: FunctionEntry): boolean {

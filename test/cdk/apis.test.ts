@@ -182,13 +182,13 @@ describe('APIs', () => {
     }
   });
 
-  it('may write access logs before they have a stage that does', () => {
-    const template = JSON.stringify(
-      environment.stage.execution.node.findAll().map(({ node }) => node.path),
-    );
-    expect(template).toContain('ApiLogging');
-    expect(environment.only('AWS::ApiGateway::Account').deletionPolicy).toBe('Retain');
+  it('have stages only when API Gateway may write their logs', () => {
+    const account = environment.only('AWS::ApiGateway::Account');
+    expect(stageIn('execution').dependsOn).toContain(account.name);
+    expect(account.stack).toBe('execution');
     expect(environment.stage.control.dependencies).toContain(environment.stage.execution);
+    // One for the account: it must not go with one of its environments.
+    expect(account.deletionPolicy).toBe('Retain');
   });
 
   it('API-1 refuse by themselves in the form in which functions do', () => {

@@ -3,6 +3,8 @@ import { rm } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { STAGES, s3PrefixListOf } from '#cdk/stage-config.ts';
+import { readTaskEnv } from '#containers/runtime-host/task-env.ts';
+import { TASK_CONTAINER_NAME, TASK_ENVIRONMENT } from '#shared/topology/index.ts';
 import { type Environment, type Resource, synthesize } from './environment.ts';
 import { actionsOf, allowedTo, statementsIn } from './policies.ts';
 import type { JsonObject } from './resolve-template.ts';
@@ -92,12 +94,23 @@ describe.each(STAGES)('in $name', (config) => {
       expect(task.Volumes).toEqual([{ Name: 'work' }, { Name: 'tmp' }]);
     });
 
-    it('is told nothing but by its launch: no variables, no secrets, no command', () => {
-      for (const key of ['Environment', 'EnvironmentFiles', 'Secrets', 'Command', 'EntryPoint']) {
+    it('is told where to work and how to fence; the rest comes with its launch', () => {
+      const told = (container.Environment as readonly { Name: string; Value: string }[]).map(
+        ({ Name, Value }) => [Name, Value] as const,
+      );
+      const launched = {
+        [TASK_ENVIRONMENT.runId]: 'run_01JABCDEFGHJKMNPQRSTVWXYZ0',
+        [TASK_ENVIRONMENT.gatewayUrl]: 'https://gateway.example.com/live',
+        [TASK_ENVIRONMENT.ticket]: 'a-ticket-that-is-used-once',
+      };
+      const image = { NEXUSDESK_PROGRAMS_ROOT: '/programs' };
+      const env = readTaskEnv({ ...Object.fromEntries(told), ...launched, ...image });
+      expect(env).toMatchObject({ workRoot: '/work/runs', sandbox: 'uid' });
+      expect(told).toHaveLength(2);
+      for (const key of ['EnvironmentFiles', 'Secrets', 'Command', 'EntryPoint', 'PortMappings']) {
         expect([key, container[key]]).toEqual([key, undefined]);
       }
-      expect(container.Name).toBe('runtime-host');
-      expect(container.PortMappings).toBeUndefined();
+      expect(container.Name).toBe(TASK_CONTAINER_NAME);
     });
 
     it('keeps the capabilities that the sandbox needs, and adds none', () => {

@@ -17,6 +17,7 @@ export interface Resource {
   readonly type: string;
   readonly stack: StackName;
   readonly properties: JsonObject;
+  readonly dependsOn: readonly string[];
   /** What happens to it when its stack goes. */
   readonly deletionPolicy: JsonValue | undefined;
 }
@@ -67,6 +68,7 @@ export function synthesize(config: StageConfig, sourceRoot: string): Environment
         type: String(resource.Type),
         stack,
         properties: (resource.Properties ?? {}) as JsonObject,
+        dependsOn: [resource.DependsOn ?? []].flat().map((other) => `${stack}/${String(other)}`),
         deletionPolicy: resource.DeletionPolicy,
       });
     }
