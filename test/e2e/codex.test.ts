@@ -3,8 +3,8 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { AgentEvent } from '#shared/contracts/index.ts';
 import {
+  engineProcesses,
   newDataDir,
-  processesOfRun,
   removeDataDir,
   runToEnd,
   type StackProcess,
@@ -21,7 +21,9 @@ afterAll(async () => {
 });
 
 const payloads = (events: readonly AgentEvent[], type: string) =>
-  events.filter(({ eventType }) => eventType === type).map(({ payload }) => payload as Record<string, never>);
+  events
+    .filter(({ eventType }) => eventType === type)
+    .map(({ payload }) => payload as Record<string, never>);
 
 describe('ADP-3 the real Codex CLI with the offline model', () => {
   it('runs commands and changes files in the kept workdir of its run', async () => {
@@ -29,11 +31,21 @@ describe('ADP-3 the real Codex CLI with the offline model', () => {
       engine: { id: 'codex' },
       input: { prompt: 'greet the world' },
     });
-    expect(run).toMatchObject({ status: 'completed', engine: { engineId: 'codex', protocolId: 'cli_exec' } });
+    expect(run).toMatchObject({
+      status: 'completed',
+      engine: { engineId: 'codex', protocolId: 'cli_exec' },
+    });
     expect(run.usage.inputTokens).toBeGreaterThan(0);
     expect(run.result?.output?.toLowerCase()).toContain('offline');
-    const tools = payloads(events, 'tool.completed') as unknown as { kind: string; status: string; exitCode?: number; changes?: { path: string }[] }[];
-    expect(tools.filter(({ kind }) => kind === 'command').every(({ status }) => status === 'completed')).toBe(true);
+    const tools = payloads(events, 'tool.completed') as unknown as {
+      kind: string;
+      status: string;
+      exitCode?: number;
+      changes?: { path: string }[];
+    }[];
+    expect(
+      tools.filter(({ kind }) => kind === 'command').every(({ status }) => status === 'completed'),
+    ).toBe(true);
     const changes = tools.flatMap((tool) => tool.changes ?? []);
     expect(changes.length).toBeGreaterThan(0);
     const workdir = join(stack.dataDir, 'workdirs', run.runId, 'work');
@@ -42,8 +54,12 @@ describe('ADP-3 the real Codex CLI with the offline model', () => {
       expect(readFileSync(join(workdir, name), 'utf8').length).toBeGreaterThan(0);
     }
     expect(payloads(events, 'run.started')).toHaveLength(1);
-    expect(events.some(({ source, eventType }) => source === 'engine_native' && eventType.startsWith('codex.'))).toBe(true);
-    expect(processesOfRun(run.runId)).toEqual([]);
+    expect(
+      events.some(
+        ({ source, eventType }) => source === 'engine_native' && eventType.startsWith('codex.'),
+      ),
+    ).toBe(true);
+    expect(engineProcesses(run.runId)).toEqual([]);
   });
 
   it('CAP-3 gives the model no way to run commands when the run goes without terminal_execution', async () => {
@@ -54,14 +70,21 @@ describe('ADP-3 the real Codex CLI with the offline model', () => {
     });
     expect(run.capabilities?.effective.terminal_execution).toBe(false);
     expect(run.capabilities?.refusals).toContainEqual(
-      expect.objectContaining({ capability: 'terminal_execution', layer: 'effective', rule: 'run.denied' }),
+      expect.objectContaining({
+        capability: 'terminal_execution',
+        layer: 'effective',
+        rule: 'run.denied',
+      }),
     );
     const tools = payloads(events, 'tool.completed') as unknown as { kind: string }[];
     expect(tools.filter(({ kind }) => kind === 'command')).toEqual([]);
   });
 
   it('SEC-2 leaves the provider key in no event', async () => {
-    const { events } = await runToEnd(stack, { engine: { id: 'codex' }, input: { prompt: 'greet' } });
+    const { events } = await runToEnd(stack, {
+      engine: { id: 'codex' },
+      input: { prompt: 'greet' },
+    });
     expect(JSON.stringify(events)).not.toMatch(/offline-[0-9a-f]{24}/);
   });
 });

@@ -28,22 +28,37 @@ async function post(path: string, body: unknown, headers: Record<string, string>
     },
     body: typeof body === 'string' ? body : JSON.stringify(body),
   });
-  return { status: response.status, headers: response.headers, body: (await response.json()) as Record<string, unknown> };
+  return {
+    status: response.status,
+    headers: response.headers,
+    body: (await response.json()) as Record<string, unknown>,
+  };
 }
 
 async function get(path: string, token = stack.token) {
-  const response = await fetch(`${stack.url}${path}`, { headers: { authorization: `Bearer ${token}` } });
+  const response = await fetch(`${stack.url}${path}`, {
+    headers: { authorization: `Bearer ${token}` },
+  });
   return { status: response.status, text: await response.text() };
 }
 
 describe('a run', () => {
   it('goes from the API to its final state with gapless events, and a replay equals the live stream', async () => {
-    const { run, events } = await runToEnd(stack, { engine: localTest, input: { prompt: 'hello' } });
-    expect(run).toMatchObject({ status: 'completed', attempt: 1, attempts: [{ outcome: 'completed' }] });
+    const { run, events } = await runToEnd(stack, {
+      engine: localTest,
+      input: { prompt: 'hello' },
+    });
+    expect(run).toMatchObject({
+      status: 'completed',
+      attempt: 1,
+      attempts: [{ outcome: 'completed' }],
+    });
     expect(run.capabilities?.refusals.every(({ rule, reason }) => rule && reason)).toBe(true);
     expect(events.map(({ sequence }) => sequence)).toEqual(events.map((_, index) => index + 1));
     expect(events[0]?.eventType).toBe('run.queued');
-    expect(events.filter(({ eventType }) => eventType.startsWith('run.')).at(-1)).toBe(events.at(-1));
+    expect(events.filter(({ eventType }) => eventType.startsWith('run.')).at(-1)).toBe(
+      events.at(-1),
+    );
     expect(events.at(-1)?.eventType).toBe('run.completed');
 
     const replay = [];
@@ -54,13 +69,18 @@ describe('a run', () => {
   });
 
   it('TRM-7 resumes behind any event of its stream', async () => {
-    const { run, events } = await runToEnd(stack, { engine: localTest, input: { prompt: 'resume' } });
+    const { run, events } = await runToEnd(stack, {
+      engine: localTest,
+      input: { prompt: 'resume' },
+    });
     const whole = (await get(`/v1/runs/${run.runId}/stream`)).text;
     const ids = [...whole.matchAll(/^id: (.+)$/gm)].map(([, id]) => id ?? '');
     expect(ids).toHaveLength(events.length);
     for (const [index, id] of ids.entries()) {
       const rest = (await get(`/v1/runs/${run.runId}/stream?cursor=${id}`)).text;
-      expect([...rest.matchAll(/^id: (.+)$/gm)].map(([, next]) => next)).toEqual(ids.slice(index + 1));
+      expect([...rest.matchAll(/^id: (.+)$/gm)].map(([, next]) => next)).toEqual(
+        ids.slice(index + 1),
+      );
     }
   });
 
@@ -72,7 +92,10 @@ describe('a run', () => {
     expect(second.body.executionId).toBe(first.body.executionId);
     expect(second.headers.get('idempotency-replayed')).toBe('true');
     const other = await post('/v1/runs', { ...body, input: { prompt: 'twice' } }, key);
-    expect(other).toMatchObject({ status: 409, body: { code: 'idempotency_conflict', field: 'Idempotency-Key' } });
+    expect(other).toMatchObject({
+      status: 409,
+      body: { code: 'idempotency_conflict', field: 'Idempotency-Key' },
+    });
   });
 
   it('shows a deadline as timed_out, with nothing of it left', async () => {
@@ -82,7 +105,10 @@ describe('a run', () => {
       config: { script: [{ say: 'waiting' }, { wait: 'forever' }] },
       timeoutMs: 6_000,
     });
-    expect(run).toMatchObject({ status: 'timed_out', error: { class: 'Timeout', sideEffects: 'maybe' } });
+    expect(run).toMatchObject({
+      status: 'timed_out',
+      error: { class: 'Timeout', sideEffects: 'maybe' },
+    });
     expect(events.at(-1)?.eventType).toBe('run.timed_out');
   });
 });
@@ -92,13 +118,55 @@ describe('bad input gets an error that names the field and the remedy', () => {
   it.each([
     ['malformed JSON', '{"engine":', 400, 'invalid_json', undefined],
     ['B155 an unknown field', { ...valid, tenantId: 'evil' }, 400, 'invalid_request', 'tenantId'],
-    ['B160 a NUL in the prompt', { ...valid, input: { prompt: 'a\0b' } }, 400, 'invalid_request', 'input.prompt'],
-    ['half a character', '{"engine":{"id":"local_test"},"input":{"prompt":"\\ud800"}}', 400, 'invalid_request', 'input.prompt'],
-    ['B167 a prompt over its limit in UTF-8 bytes', { ...valid, input: { prompt: '☕'.repeat(70_000) } }, 413, 'payload_too_large', 'input.prompt'],
-    ['B157 a number in other clothes', { ...valid, timeoutMs: '1e4' }, 400, 'invalid_request', 'timeoutMs'],
-    ['an engine that does not exist', { ...valid, engine: { id: 'nobody' } }, 422, 'unknown_engine', 'engine'],
-    ['a version that does not exist', { ...valid, engine: { ...localTest, adapterVersion: 'v9' } }, 422, 'unknown_engine', 'engine'],
-    ['an engine section that does not fit', { ...valid, config: { scrpt: [] } }, 422, 'engine_config_invalid', undefined],
+    [
+      'B160 a NUL in the prompt',
+      { ...valid, input: { prompt: 'a\0b' } },
+      400,
+      'invalid_request',
+      'input.prompt',
+    ],
+    [
+      'half a character',
+      '{"engine":{"id":"local_test"},"input":{"prompt":"\\ud800"}}',
+      400,
+      'invalid_request',
+      'input.prompt',
+    ],
+    [
+      'B167 a prompt over its limit in UTF-8 bytes',
+      { ...valid, input: { prompt: '☕'.repeat(70_000) } },
+      413,
+      'payload_too_large',
+      'input.prompt',
+    ],
+    [
+      'B157 a number in other clothes',
+      { ...valid, timeoutMs: '1e4' },
+      400,
+      'invalid_request',
+      'timeoutMs',
+    ],
+    [
+      'an engine that does not exist',
+      { ...valid, engine: { id: 'nobody' } },
+      422,
+      'unknown_engine',
+      'engine',
+    ],
+    [
+      'a version that does not exist',
+      { ...valid, engine: { ...localTest, adapterVersion: 'v9' } },
+      422,
+      'unknown_engine',
+      'engine',
+    ],
+    [
+      'an engine section that does not fit',
+      { ...valid, config: { scrpt: [] } },
+      422,
+      'engine_config_invalid',
+      undefined,
+    ],
   ])('%s', async (_name, body, status, code, field) => {
     const answer = await post('/v1/runs', body);
     expect({ status: answer.status, code: answer.body.code }).toEqual({ status, code });
@@ -114,7 +182,10 @@ describe('bad input gets an error that names the field and the remedy', () => {
     ['a path that does not exist', '/v1/nothing', 404, 'route_not_found'],
   ])('%s', async (_name, path, status, code) => {
     const answer = await get(path);
-    expect({ status: answer.status, code: (JSON.parse(answer.text) as { code: string }).code }).toEqual({ status, code });
+    expect({
+      status: answer.status,
+      code: (JSON.parse(answer.text) as { code: string }).code,
+    }).toEqual({ status, code });
   });
 });
 
@@ -125,7 +196,11 @@ describe('SEC-4 tenants are apart', () => {
     for (const path of ['', '/events', '/stream']) {
       expect((await get(`/v1/runs/${run.runId}${path}`, stranger)).status).toBe(404);
     }
-    const cancel = await post(`/v1/runs/${run.runId}/cancel`, {}, { authorization: `Bearer ${stranger}` });
+    const cancel = await post(
+      `/v1/runs/${run.runId}/cancel`,
+      {},
+      { authorization: `Bearer ${stranger}` },
+    );
     expect(cancel.status).toBe(404);
     expect(JSON.parse((await get('/v1/runs', stranger)).text)).toEqual({ runs: [] });
   });
@@ -142,6 +217,8 @@ describe('SEC-4 tenants are apart', () => {
   it('opens the host gateway to nobody without a ticket', async () => {
     const claim = { hostInstanceId: 'aaaaaaaa', hostVersion: '1', sandbox: 'none' };
     expect((await post('/host/v1/claim', claim)).status).toBe(401);
-    expect((await post('/host/v1/runs/run_00000000000000000000000000/heartbeat', { state: 'x' })).status).toBe(401);
+    expect(
+      (await post('/host/v1/runs/run_00000000000000000000000000/heartbeat', { state: 'x' })).status,
+    ).toBe(401);
   });
 });

@@ -88,7 +88,9 @@ async function untilUp(child: ChildProcess): Promise<void> {
       output.push(line);
       if (line.includes('is up at')) resolvePromise();
     });
-    child.once('exit', (code) => reject(new Error(`the stack ended with ${code}:\n${output.join('\n')}`)));
+    child.once('exit', (code) =>
+      reject(new Error(`the stack ended with ${code}:\n${output.join('\n')}`)),
+    );
   });
   child.stdout.resume();
 }
@@ -123,26 +125,47 @@ export async function followToEnd(
   return { run: await stack.client.getRun(runId), events };
 }
 
-/** Processes whose command line, environment or working directory names the run. */
-export function processesOfRun(runId: string): number[] {
-  return readdirSync('/proc')
-    .filter((name) => /^[0-9]+$/.test(name))
-    .map(Number)
-    .filter((pid) => pid !== process.pid && mentions(pid, runId));
+const HOST_PROGRAM = 'runtime-host/main.ts';
+
+/** Processes of the run, but for its host: whose command line or environment names it. */
+export function engineProcesses(runId: string): number[] {
+  return processesNaming(runId).filter((pid) => !read(pid, 'cmdline').includes(HOST_PROGRAM));
 }
 
-function mentions(pid: number, text: string): boolean {
-  return ['cmdline', 'environ'].some((file) => {
-    try {
-      return readFileSync(`/proc/${pid}/${file}`, 'latin1').includes(text);
-    } catch {
-      return false;
-    }
+/** Hosts of the run. */
+export function hostProcesses(runId: string): number[] {
+  return processesNaming(runId).filter((pid) => {
+    const command = read(pid, 'cmdline').split('\0');
+    return (
+      command.some((argument) => argument.endsWith(HOST_PROGRAM)) && command[0]?.endsWith('node')
+    );
   });
 }
 
+function processesNaming(text: string): number[] {
+  return readdirSync('/proc')
+    .filter((name) => /^[0-9]+$/.test(name))
+    .map(Number)
+    .filter((pid) => pid !== process.pid && !isZombie(pid))
+    .filter((pid) => read(pid, 'cmdline').includes(text) || read(pid, 'environ').includes(text));
+}
+
+function isZombie(pid: number): boolean {
+  return /\) [ZX] /.test(read(pid, 'stat'));
+}
+
+function read(pid: number, file: string): string {
+  try {
+    return readFileSync(`/proc/${pid}/${file}`, 'latin1');
+  } catch {
+    return '';
+  }
+}
+
 /** The newest result of `read` that is not undefined; asks again until there is one. The test's timeout is the limit. */
-export async function eventually<T>(read: () => T | undefined | Promise<T | undefined>): Promise<T> {
+export async function eventually<T>(
+  read: () => T | undefined | Promise<T | undefined>,
+): Promise<T> {
   for (;;) {
     const value = await read();
     if (value !== undefined) return value;

@@ -1,0 +1,217 @@
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { executionError } from '#shared/contracts/index.ts';
+import {
+  acceptHost,
+  cancelRun,
+  dispatchRun,
+  settleStoppedTask,
+} from '#shared/orchestrator/index.ts';
+import { type OrchestratorBench, openOrchestratorBench } from '#test/support/orchestrator-bench.ts';
+
+let bench: OrchestratorBench;
+beforeEach(async () => {
+  bench = await openOrchestratorBench();
+});
+afterEach(() => bench.close());
+
+const dispatch = (head: { tenantId: string; runId: string }) =>
+  dispatchRun(bench.deps, {
+    schemaVersion: '1',
+    ...{ tenantId: head.tenantId, runId: head.runId },
+  });
+
+const host = (ticket: string, hostInstanceId = 'host-aaaa') =>
+  acceptHost(
+    { ...bench.deps, vault: { read: async () => undefined }, secretsPrefix: 'x/' },
+    ticket,
+    {
+      hostInstanceId,
+      hostVersion: '1',
+      sandbox: 'none',
+    },
+  );
+
+const lastTicket = () => bench.launches.at(-1)?.ticket ?? '';
+
+describe('dispatch', () => {
+  it('launches one task for a run and keeps its name', async () => {
+    const head = await bench.accept();
+    expect(await dispatch(head)).toBe('launched');
+    expect(await bench.ledger.readHead(head)).toMatchObject({
+      status: 'starting',
+      epoch: 1,
+      taskArn: `arn:task/${head.runId}/1`,
+    });
+  });
+
+  it('B64 acknowledges a message whose run has moved on, without any effect', async () => {
+    const head = await bench.accept();
+    await dispatch(head);
+    for (let delivery = 0; delivery < 5; delivery += 1)
+      expect(await dispatch(head)).toBe('nothing_to_do');
+    expect(bench.launches).toHaveLength(1);
+  });
+
+  it('B52 launches again, as the same attempt, when it died between claim and launch', async () => {
+    const head = await bench.accept();
+    bench.onLaunch(async () => {
+      throw new Error('the function was killed here');
+    });
+    await expect(dispatch(head)).rejects.toThrow('killed');
+    bench.onLaunch(undefined);
+    expect(await dispatch(head)).toBe('launched');
+    const [first, second] = bench.launches;
+    expect(second).toEqual(first);
+    expect(await bench.ledger.readHead(head)).toMatchObject({ epoch: 1, attempt: 1 });
+  });
+
+  it('B58 makes one attempt out of two deliveries at once', async () => {
+    const head = await bench.accept();
+    await Promise.all([dispatch(head), dispatch(head)]);
+    expect(new Set(bench.launches.map(({ epoch }) => epoch))).toEqual(new Set([1]));
+    expect(await bench.ledger.readHead(head)).toMatchObject({ epoch: 1 });
+  });
+
+  it('B70 tries a refused launch again later, as another attempt with another ticket', async () => {
+    const head = await bench.accept();
+    bench.onLaunch(async () => ({
+      outcome: 'refused',
+      error: executionError('launch_failed', 'Capacity is unavailable at this time'),
+      permanent: false,
+    }));
+    expect(await dispatch(head)).toBe('requeued');
+    expect(bench.sent.at(-1)).toMatchObject({ message: bench.message(head) });
+    bench.onLaunch(undefined);
+    expect(await dispatch(head)).toBe('launched');
+    const [first, second] = bench.launches;
+    expect(second?.ticket).not.toBe(first?.ticket);
+    expect(await bench.ledger.readHead(head)).toMatchObject({ epoch: 2, attempt: 2 });
+  });
+
+  it('ends the run when its attempts are spent', async () => {
+    const head = await bench.accept({ maxAttempts: 1 });
+    bench.onLaunch(async () => ({
+      outcome: 'refused',
+      error: executionError('launch_failed', 'no capacity'),
+      permanent: false,
+    }));
+    expect(await dispatch(head)).toBe('ended');
+    expect(await bench.ledger.readHead(head)).toMatchObject({
+      status: 'failed',
+      error: { code: 'launch_failed' },
+    });
+  });
+
+  it('does not start a run after its deadline', async () => {
+    const head = await bench.accept();
+    bench.passMs(31 * 60_000);
+    expect(await dispatch(head)).toBe('ended');
+    expect(bench.launches).toEqual([]);
+    expect(await bench.ledger.readHead(head)).toMatchObject({ status: 'timed_out' });
+  });
+
+  it('stops the task of a run that was cancelled while it was being launched', async () => {
+    const head = await bench.accept();
+    bench.onLaunch(async () => {
+      await cancelRun(bench.deps, head, { reason: undefined, requestedBy: 'me' });
+      return { outcome: 'launched', taskArn: 'arn:late' };
+    });
+    await dispatch(head);
+    expect(bench.stops).toEqual(['arn:late']);
+    await expect(host(lastTicket())).rejects.toMatchObject({ code: 'ticket_refused' });
+    expect(await bench.ledger.readHead(head)).toMatchObject({ status: 'cancelled' });
+  });
+});
+
+describe('host claim', () => {
+  it('ORC-4 lets one host in, answers it again, and refuses every other', async () => {
+    const head = await bench.accept();
+    await dispatch(head);
+    const first = await host(lastTicket());
+    expect(await host(lastTicket())).toEqual(first);
+    await expect(host(lastTicket(), 'host-bbbb')).rejects.toMatchObject({ code: 'ticket_refused' });
+    expect(first.request).toMatchObject({ executionId: head.runId, attempt: 1 });
+  });
+
+  it('B104 refuses the ticket of an attempt that is over', async () => {
+    const head = await bench.accept();
+    await dispatch(head);
+    const old = lastTicket();
+    await settleStoppedTask(bench.deps, {
+      detail: {
+        taskArn: 'arn',
+        lastStatus: 'STOPPED',
+        startedBy: `${head.runId}/1/${head.tenantId}`,
+        stopCode: 'TaskFailedToStart',
+        containers: [],
+      },
+    });
+    await dispatch(head);
+    await expect(host(old)).rejects.toMatchObject({ code: 'ticket_refused' });
+    await expect(host(lastTicket())).resolves.toMatchObject({ request: { attempt: 2 } });
+  });
+
+  it('refuses a ticket as execution token, and the reverse', async () => {
+    const head = await bench.accept();
+    await dispatch(head);
+    const { executionToken } = await host(lastTicket());
+    const { tokens } = bench.deps;
+    expect(() => tokens.verifyExecutionToken(lastTicket())).toThrow('not issued here');
+    expect(() => tokens.verifyTicket(executionToken)).toThrow('not issued here');
+  });
+});
+
+describe('stopped tasks', () => {
+  const stopped = (head: { runId: string; tenantId: string }, detail: object, epoch = 1) =>
+    settleStoppedTask(bench.deps, {
+      detail: {
+        taskArn: 'arn',
+        lastStatus: 'STOPPED',
+        startedBy: `${head.runId}/${epoch}/${head.tenantId}`,
+        containers: [],
+        ...detail,
+      },
+    });
+
+  it('B43 says out of memory where the container says so, whatever the exit code', async () => {
+    const head = await bench.accept();
+    await dispatch(head);
+    await host(lastTicket());
+    await stopped(head, {
+      containers: [
+        { exitCode: 0, reason: 'OutOfMemoryError: Container killed due to memory usage' },
+      ],
+    });
+    expect(await bench.ledger.readHead(head)).toMatchObject({
+      status: 'failed',
+      error: { code: 'memory_limit' },
+    });
+  });
+
+  it('B80 launches again after an image that could not be pulled, and says why', async () => {
+    const head = await bench.accept();
+    await dispatch(head);
+    await stopped(head, {
+      stopCode: 'TaskFailedToStart',
+      stoppedReason: 'CannotPullContainerError: not found',
+    });
+    expect(await bench.ledger.readHead(head)).toMatchObject({ status: 'queued' });
+    expect(await bench.ledger.readAttempts(head)).toMatchObject([
+      { error: { message: expect.stringContaining('CannotPullContainerError') } },
+    ]);
+  });
+
+  it('B77 ignores repeats, older attempts and events that are not of our tasks', async () => {
+    const head = await bench.accept({ repeatable: true });
+    await dispatch(head);
+    await stopped(head, {});
+    await dispatch(head);
+    await stopped(head, {});
+    expect(await bench.ledger.readHead(head)).toMatchObject({ status: 'starting', epoch: 2 });
+    expect(
+      await settleStoppedTask(bench.deps, {
+        detail: { taskArn: 'x', lastStatus: 'STOPPED', startedBy: 'ecs-svc/123', containers: [] },
+      }),
+    ).toEqual({ outcome: 'not_ours' });
+  });
+});
