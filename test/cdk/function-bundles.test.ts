@@ -2,12 +2,14 @@ import { execFileSync } from 'node:child_process';
 import { mkdtemp, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { build } from 'esbuild';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { BUNDLING } from '#cdk/constructs/platform-function.ts';
 import { environmentOf, FUNCTIONS } from '#shared/topology/index.ts';
 
 const PROJECT = resolve(import.meta.dirname, '../..');
+const LOADER = fileURLToPath(new URL('./load-bundles.ts', import.meta.url));
 /** Lambda reads the whole file at each cold start. */
 const BYTES_AT_MOST = 2_000_000;
 
@@ -52,16 +54,12 @@ describe('bundles of the functions', () => {
     }));
     const list = join(directory, 'bundles.json');
     await writeFile(list, JSON.stringify(bundles));
-    const output = execFileSync(
-      process.execPath,
-      [join(import.meta.dirname, 'load-bundles.ts'), list],
-      {
-        encoding: 'utf8',
-        // Nothing of the machine that runs the test, and no node_modules beside the files.
-        env: { AWS_REGION: 'eu-west-1' },
-        cwd: directory,
-      },
-    );
+    const output = execFileSync(process.execPath, [LOADER, list], {
+      encoding: 'utf8',
+      // Nothing of the machine that runs the test, and no node_modules beside the files.
+      env: { AWS_REGION: 'eu-west-1' },
+      cwd: directory,
+    });
     exported = JSON.parse(output) as Record<string, string>;
   });
   afterAll(() => rm(directory, { recursive: true, force: true }));

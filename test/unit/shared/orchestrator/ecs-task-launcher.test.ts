@@ -93,15 +93,13 @@ describe('launch', () => {
   });
 
   it('adopts the task that the same token started with other parameters', async () => {
-    ecs
-      .on(RunTaskCommand)
-      .rejects(
-        new ConflictException({
-          message: 'conflict',
-          resourceIds: ['arn:task/old'],
-          $metadata: {},
-        }),
-      );
+    ecs.on(RunTaskCommand).rejects(
+      new ConflictException({
+        message: 'conflict',
+        resourceIds: ['arn:task/old'],
+        $metadata: {},
+      }),
+    );
     expect(await launcher.launch(request(1))).toEqual({
       outcome: 'launched',
       taskArn: 'arn:task/old',

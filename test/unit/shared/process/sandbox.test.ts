@@ -1,8 +1,10 @@
-import { chmod, mkdir, mkdtemp, readFile, stat, writeFile } from 'node:fs/promises';
+import { chmod, mkdir, mkdtemp, readdir, readFile, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { createPrivateWorkdir, removeTree, SandboxError } from '#shared/process/index.ts';
+import { findProgram } from '#shared/process/sandbox/program-chain.ts';
+import { runCommand } from '#shared/process/sandbox/run-command.ts';
 import { availableSandboxes, CLEAN, prepareRun, runToEnd, SHELL, textsOf } from './support.ts';
 
 const SANDBOXES = await availableSandboxes();
@@ -128,6 +130,32 @@ describe.each(STRONG)('isolation by $kind', ({ kind, sandbox }) => {
     await run.prepared.release();
     const { uid, mode } = await stat(run.workdir.path);
     expect({ uid, mode: mode & 0o777 }).toEqual({ uid: process.getuid?.(), mode: 0o700 });
+  });
+});
+
+describe.runIf(STRONG.some(({ kind }) => kind === 'uid'))('uid with few capabilities', () => {
+  it('HST-6 needs no more than a Fargate task has, and removes its files with that', async () => {
+    const root = await openFolder();
+    const marker = newMarker();
+    const capabilities = '--bounding-set=-all,+chown,+kill,+setuid,+setgid,+setpcap';
+    const program = join(import.meta.dirname, '../../../fixtures/processes/fargate-host.mjs');
+    const host = await runCommand(findProgram('setpriv')!, [
+      capabilities,
+      '--',
+      NODE,
+      program,
+      root,
+      marker,
+    ]);
+    expect(host.stderr).toBe('');
+    expect(JSON.parse(host.stdout)).toEqual({
+      cause: 'cancelled',
+      survivors: 0,
+      text: 'made\n',
+      uid: 0,
+    });
+    expect(processesWith(marker)).toEqual([]);
+    expect((await readdir(root)).sort()).toEqual(['file', 'runs']);
   });
 });
 
