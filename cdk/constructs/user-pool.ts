@@ -27,7 +27,7 @@ export class PlatformUserPool extends Construct {
       signInAliases: { email: true },
       // Fixed at creation: a user that could change it would choose whose runs to read.
       customAttributes: {
-        [TENANT_ATTRIBUTE]: new StringAttribute({ mutable: false, minLen: 1, maxLen: 100 }),
+        [TENANT_ATTRIBUTE]: new StringAttribute({ mutable: false, minLen: 1, maxLen: 64 }),
       },
       mfa: Mfa.OPTIONAL,
       mfaSecondFactor: { sms: false, otp: true },
