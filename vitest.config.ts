@@ -41,7 +41,8 @@ export default defineConfig({
         testTimeout: kind.testTimeoutMs,
         hookTimeout: Math.max(60_000, kind.testTimeoutMs),
         // A test that asserts nothing cannot fail; test/rules/assertions.test.ts holds this to it.
-        expect: { requireAssertions: true },
+        // Waiting ends with the condition; the limit only has to be out of reach of a busy machine.
+        expect: { requireAssertions: true, poll: { timeout: 10_000 } },
         restoreMocks: true,
         unstubEnvs: true,
         unstubGlobals: true,
