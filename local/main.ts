@@ -50,7 +50,7 @@ async function main(): Promise<number> {
   }
   console.log(`
 Submit the next run from another terminal:
-  npx nexusdesk run "write a haiku about queues into haiku.md"
+  npx nexusdesk run -e codex "write a haiku about queues into haiku.md"
   npx nexusdesk runs · npx nexusdesk tail <run> · npx nexusdesk cancel <run> · npx nexusdesk doctor
 Ctrl-C stops the platform; what it has stored stays.`);
   return stopped;

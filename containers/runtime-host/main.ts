@@ -23,7 +23,8 @@ const env = readTaskEnv(process.env);
 // The ticket is in this process's environment for as long as it lives; it is dead after the claim.
 const { sandbox, probes } = await detectSandbox({
   platform: env.platform,
-  ...(env.sandbox ? { preferred: env.sandbox } : {}),
+  // A deployment that names its sandbox gets that one or none: never a weaker one in its place.
+  ...(env.sandbox ? { required: env.sandbox } : {}),
   ...(env.bwrapPath ? { bwrapPath: env.bwrapPath } : {}),
 });
 log.info({ sandbox: sandbox.kind, probes }, 'sandbox chosen');

@@ -10,7 +10,7 @@ const taskEnvSchema = z.object({
   NEXUSDESK_WORK_ROOT: z.string().min(1),
   /** Folder with one sub-folder for each installed engine. */
   NEXUSDESK_PROGRAMS_ROOT: z.string().min(1),
-  /** Left out: the strongest sandbox that works here. */
+  /** The only one that will do; left out: the strongest that works here. */
   NEXUSDESK_SANDBOX: z.enum(SANDBOX_KINDS).optional(),
   NEXUSDESK_BWRAP: z.string().optional(),
   /** How long the host waits for a gateway that fails, before it gives the run up. */

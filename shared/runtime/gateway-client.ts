@@ -122,7 +122,8 @@ export class GatewayClient {
     let response: Response;
     let text: string;
     try {
-      response = await this.#fetch(new URL(path, this.#options.baseUrl), {
+      // Joined as text: the gateway's own path (its API stage) must stay.
+      response = await this.#fetch(`${this.#options.baseUrl.replace(/\/$/, '')}${path}`, {
         method: 'POST',
         headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
         body: JSON.stringify(body),

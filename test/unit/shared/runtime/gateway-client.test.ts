@@ -82,6 +82,19 @@ describe('gateway client', () => {
     },
   );
 
+  it('keeps the path of the gateway itself, as an API stage has one', async () => {
+    const paths: string[] = [];
+    const server = await gateway((response) => {
+      paths.push(response.req.url ?? '');
+      status(200, HEARTBEAT)(response);
+    });
+    for (const baseUrl of [`${server.url}/live`, `${server.url}/live/`]) {
+      const client = new GatewayClient({ baseUrl, clock: steppingClock(1), retryForMs: 60_000 });
+      await client.heartbeat('token', 'run_1', { state: 'running' });
+    }
+    expect(paths).toEqual(Array(2).fill('/live/host/v1/runs/run_1/heartbeat'));
+  });
+
   it('gives up when the gateway fails for too long', async () => {
     const server = await gateway(status(500));
     const client = new GatewayClient({
