@@ -5,7 +5,7 @@ import { PROJECT, type SourceFile, sourceFiles } from './source-files.ts';
 const LINES_AT_MOST = 500;
 const CODE = /\.(ts|mts|mjs|cjs|js|py|sh)$/;
 
-const lineCount = (file: SourceFile) => file.text.split('\n').length;
+const lineCount = (file: SourceFile) => file.text.trimEnd().split('\n').length;
 
 /** Quoted relative paths in a file that lead out of the project. */
 function pathsThatEscape(file: SourceFile): string[] {
