@@ -17,6 +17,7 @@ export interface DataFolder {
 
 /** They hold secrets; SQLite gives its side files the permissions of the database. */
 const PRIVATE_FILES = ['state.sqlite', 'platform.log'];
+const PRIVATE_FOLDERS = ['objects', 'task-logs', 'compile-cache'];
 
 const portsSchema = z.object({ api: z.number(), aws: z.number(), model: z.number() });
 /** Kept over restarts: tasks that outlived a killed stack must find it again. */
@@ -32,6 +33,7 @@ export function openDataFolder(path: string): DataFolder {
   // A host that is root runs engines as other users: they pass through to their own folder, and can list nothing.
   mkdirSync(root, { recursive: true });
   chmodSync(root, 0o711);
+  for (const name of PRIVATE_FOLDERS) mkdirSync(join(root, name), { recursive: true, mode: 0o700 });
   for (const name of PRIVATE_FILES) closeSync(openSync(join(root, name), 'a', 0o600));
   const lock = join(root, 'stack.pid');
   takeLock(lock, root);

@@ -109,14 +109,14 @@ export class Outbox {
   pump(): void {
     if (this.#closed) return;
     clearTimeout(this.#timer);
-    for (const row of this.#due()) {
+    // One reading of the clock for both, or what falls due between two readings would wait for ever.
+    const now = this.#options.now();
+    for (const row of this.#due(now)) {
       if (this.#running.size >= CONCURRENCY) return;
       if (!this.#running.has(row.id)) this.#running.set(row.id, this.#attempt(row));
     }
-    const next = this.#nextAt();
-    if (next === undefined) return;
-    const delayMs = Math.max(1, next - this.#options.now());
-    this.#timer = setTimeout(() => this.pump(), delayMs);
+    const next = this.#nextAfter(now);
+    if (next !== undefined) this.#timer = setTimeout(() => this.pump(), Math.max(1, next - now));
   }
 
   parked(): readonly ParkedDelivery[] {
@@ -192,20 +192,20 @@ export class Outbox {
     }
   }
 
-  #due(): readonly Row[] {
+  #due(now: number): readonly Row[] {
     const statement = this.#options.state.prepare(
       `SELECT * FROM events_outbox WHERE parked_at IS NULL AND next_at <= ?
        ORDER BY next_at, id LIMIT ?`,
     );
-    return statement.all(this.#options.now(), 2 * CONCURRENCY) as unknown as Row[];
+    return statement.all(now, 2 * CONCURRENCY) as unknown as Row[];
   }
 
-  /** When the next delivery is due that is not under way already. */
-  #nextAt(): number | undefined {
+  /** When the first of the deliveries is due that are not due yet. */
+  #nextAfter(now: number): number | undefined {
     const statement = this.#options.state.prepare(
-      `SELECT min(next_at) AS at FROM events_outbox WHERE parked_at IS NULL AND next_at > ?`,
+      'SELECT min(next_at) AS at FROM events_outbox WHERE parked_at IS NULL AND next_at > ?',
     );
-    const row = statement.get(this.#options.now()) as { at: number | null } | undefined;
+    const row = statement.get(now) as { at: number | null } | undefined;
     return row?.at ?? undefined;
   }
 }

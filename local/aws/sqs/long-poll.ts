@@ -5,8 +5,8 @@ interface Waiter {
 }
 
 export interface LongPollOptions {
-  /** When the next hidden message of a queue shows itself, in milliseconds since 1970. */
-  readonly nextVisibleAt: (queue: string) => number | undefined;
+  /** When the first message of a queue shows itself that is hidden at `time`; both in milliseconds since 1970. */
+  readonly nextVisibleAfter: (queue: string, time: number) => number | undefined;
   readonly now: () => number;
 }
 
@@ -23,7 +23,10 @@ export class LongPolls {
     this.#options = options;
   }
 
-  /** Resolves with the first answer of `attempt`, or undefined after `waitMs`, an abort or {@link close}. */
+  /**
+   * Resolves with the first answer of `attempt`, which is asked at once and whenever there may be one, or
+   * undefined after `waitMs`, an abort or {@link close}.
+   */
   wait<T>(
     queue: string,
     waitMs: number,
@@ -31,6 +34,7 @@ export class LongPolls {
     attempt: () => T | undefined,
   ): Promise<T | undefined> {
     if (signal.aborted) return Promise.resolve(undefined);
+    const askedAt = this.#options.now();
     const waiters = this.#waiters.get(queue) ?? new Set();
     this.#waiters.set(queue, waiters);
     return new Promise((resolve, reject) => {
@@ -56,16 +60,17 @@ export class LongPolls {
       const patience = setTimeout(waiter.giveUp, waitMs);
       signal.addEventListener('abort', waiter.giveUp);
       waiters.add(waiter);
-      this.#arm(queue);
+      if (!waiter.attempt()) this.#arm(queue, askedAt);
     });
   }
 
   /** To be called after a message may have become visible, or will later. */
   wake(queue: string): void {
+    const askedAt = this.#options.now();
     for (const waiter of this.#waiters.get(queue) ?? []) {
       if (!waiter.attempt()) break;
     }
-    this.#arm(queue);
+    this.#arm(queue, askedAt);
   }
 
   close(): void {
@@ -76,11 +81,12 @@ export class LongPolls {
     this.#timers.clear();
   }
 
-  #arm(queue: string): void {
+  /** `askedAt` is from before the last attempt: what shows itself after it has not been seen by anybody. */
+  #arm(queue: string, askedAt: number): void {
     clearTimeout(this.#timers.get(queue));
     this.#timers.delete(queue);
     if (!this.#waiters.get(queue)?.size) return;
-    const at = this.#options.nextVisibleAt(queue);
+    const at = this.#options.nextVisibleAfter(queue, askedAt);
     if (at === undefined) return;
     const delayMs = Math.max(1, at - this.#options.now());
     this.#timers.set(

@@ -277,12 +277,12 @@ export class Messages {
     };
   }
 
-  /** When the next hidden message shows itself. */
-  nextVisibleAt(queue: string, now: number): number | undefined {
+  /** When the first message shows itself that is hidden at `time`. */
+  nextVisibleAfter(queue: string, time: number): number | undefined {
     const row = this.#get<{ at: number | null }>(
       'SELECT min(visible_at) AS at FROM sqs_message WHERE queue = ? AND visible_at > ?',
       queue,
-      now,
+      time,
     );
     return row?.at ?? undefined;
   }

@@ -30,7 +30,7 @@ export function openSqs(options: SqsOptions): AwsJsonService {
   const queues = new Queues(state, options);
   const messages = new Messages(state);
   const polls = new LongPolls({
-    nextVisibleAt: (queue) => messages.nextVisibleAt(queue, now()),
+    nextVisibleAfter: (queue, time) => messages.nextVisibleAfter(queue, time),
     now,
   });
   const wake = (queue: { readonly name: string }) => polls.wake(queue.name);
@@ -144,10 +144,9 @@ export function openSqs(options: SqsOptions): AwsJsonService {
       return taken.length > 0 ? taken : undefined;
     };
     const taken =
-      attempt() ??
-      (waitSeconds > 0
+      waitSeconds > 0
         ? await polls.wait(queue.name, waitSeconds * 1000, signal, attempt)
-        : undefined);
+        : attempt();
     return taken ? { Messages: taken.map((message) => viewMessage(queue, message, request)) } : {};
   }
 
