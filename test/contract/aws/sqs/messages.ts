@@ -291,31 +291,5 @@ export function messages({ it, endpoint }: SqsPart): void {
         { Id: 'bad', SenderFault: true, Code: 'ReceiptHandleIsInvalid' },
       ]);
     });
-
-    it('gives no message to two receivers', async () => {
-      const queue = await create();
-      for (let round = 0; round < 10; round += 1) {
-        await queue.client.send(
-          new SendMessageBatchCommand({
-            QueueUrl: queue.url,
-            Entries: entries(10).map((entry) => ({
-              ...entry,
-              MessageBody: `${round}-${entry.Id}`,
-            })),
-          }),
-        );
-      }
-      const seen: (string | undefined)[] = [];
-      const consume = async () => {
-        for (;;) {
-          const received = await queue.receive();
-          if (received.length === 0) return;
-          seen.push(...received.map((message) => message.Body));
-        }
-      };
-      await Promise.all(Array.from({ length: 6 }, consume));
-      expect(seen).toHaveLength(100);
-      expect(new Set(seen).size).toBe(100);
-    });
   });
 }

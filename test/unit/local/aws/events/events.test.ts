@@ -2,6 +2,9 @@ import { afterEach, describe, expect, it, vi } from 'vitest';
 import { type EventsEmulator, type EventsOptions, openEvents } from '#local/aws/events/events.ts';
 import { openStateDatabase } from '#local/aws/kit/state-database.ts';
 
+/** Only a hang reaches this, however busy the machine is. */
+const PATIENT = { timeout: 10_000 };
+
 interface Arrival {
   readonly arn: string;
   readonly ruleName: string;
@@ -66,10 +69,20 @@ describe('delivery', () => {
     await local.listen(ALL);
     await local.put({ run: 1 });
     await expect
-      .poll(() => local.arrivals)
+      .poll(() => local.arrivals, PATIENT)
       .toEqual([{ arn: QUEUE, ruleName: 'rule', detail: { run: 1 } }]);
     expect(local.attempts).toBe(4);
     expect(local.events.parked()).toEqual([]);
+  });
+
+  it('is tried again when it falls due while the emulator looks', async () => {
+    let time = 0;
+    // Each reading of the clock is one millisecond after the one before.
+    local = new Local({ now: () => time++, retryDelayMs: (n) => n % 6, maxAttempts: 100 });
+    local.refuse = () => local.attempts < 20;
+    await local.listen(ALL);
+    await local.put({});
+    await expect.poll(() => local.arrivals, PATIENT).toHaveLength(1);
   });
 
   it('waits longer after each failure', async () => {
@@ -79,7 +92,7 @@ describe('delivery', () => {
     local.refuse = () => true;
     await local.listen(ALL);
     await local.put({});
-    await expect.poll(() => local.events.parked()).toHaveLength(1);
+    await expect.poll(() => local.events.parked(), PATIENT).toHaveLength(1);
     expect(waits).toEqual([1, 2, 3, 4]);
   });
 
@@ -90,7 +103,7 @@ describe('delivery', () => {
     await local.listen(ALL);
     await local.put({ run: 1 });
     await expect
-      .poll(() => local.events.parked())
+      .poll(() => local.events.parked(), PATIENT)
       .toMatchObject([
         {
           busName: 'default',
@@ -104,7 +117,7 @@ describe('delivery', () => {
     expect(complaint).toHaveBeenCalledOnce();
     local.refuse = () => false;
     expect(local.events.redrive()).toBe(1);
-    await expect.poll(() => local.arrivals).toHaveLength(1);
+    await expect.poll(() => local.arrivals, PATIENT).toHaveLength(1);
     expect(local.events.parked()).toEqual([]);
   });
 
@@ -117,7 +130,7 @@ describe('delivery', () => {
     });
     await local.put({ run: 1 });
     await expect
-      .poll(() => local.arrivals)
+      .poll(() => local.arrivals, PATIENT)
       .toEqual([{ arn: DEAD, ruleName: 'rule', detail: { run: 1 } }]);
     expect(local.attempts).toBe(3);
   });
@@ -128,7 +141,7 @@ describe('delivery', () => {
     await local.listen(ALL, { Arn: DEAD }, 'failing');
     await local.listen(ALL, {}, 'working');
     for (let run = 0; run < 40; run += 1) await local.put({ run });
-    await expect.poll(() => local.arrivals).toHaveLength(40);
+    await expect.poll(() => local.arrivals, PATIENT).toHaveLength(40);
     expect(new Set(local.arrivals.map(({ ruleName }) => ruleName))).toEqual(new Set(['working']));
   });
 
@@ -149,7 +162,7 @@ describe('delivery', () => {
     await local.listen(ALL);
     for (let run = 0; run < 50; run += 1) await local.put({ run });
     gate.resolve();
-    await expect.poll(() => arrived.size).toBe(50);
+    await expect.poll(() => arrived.size, PATIENT).toBe(50);
     expect(most).toBe(16);
   });
 
@@ -160,7 +173,7 @@ describe('delivery', () => {
     await first.put({ run: 1 });
     await first.events.close();
     local = new Local({ state: first.state });
-    await expect.poll(() => local.arrivals).toMatchObject([{ detail: { run: 1 } }]);
+    await expect.poll(() => local.arrivals, PATIENT).toMatchObject([{ detail: { run: 1 } }]);
   });
 
   it('has ended when the emulator is closed', async () => {
@@ -189,7 +202,9 @@ describe('an event of an AWS service', () => {
     local.events.publish({ ...event, detail: { lastStatus: 'RUNNING' } });
     const id = local.events.publish({ ...event, detail: { lastStatus: 'STOPPED' } });
     expect(id).toMatch(/^[0-9a-f-]{36}$/);
-    await expect.poll(() => local.arrivals).toMatchObject([{ detail: { lastStatus: 'STOPPED' } }]);
+    await expect
+      .poll(() => local.arrivals, PATIENT)
+      .toMatchObject([{ detail: { lastStatus: 'STOPPED' } }]);
   });
 });
 

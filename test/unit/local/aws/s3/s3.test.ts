@@ -6,6 +6,9 @@ import { crc32 } from 'node:zlib';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { LocalS3 } from './local-s3.ts';
 
+/** Only a hang reaches this, however busy the machine is. */
+const PATIENT = { timeout: 10_000 };
+
 let s3: LocalS3;
 beforeEach(async () => {
   s3 = await LocalS3.start();
@@ -184,10 +187,10 @@ describe('a body', () => {
     const outgoing = s3.open('PUT', '/bucket/a', { 'content-length': 1000 });
     outgoing.on('error', () => {});
     outgoing.write('half');
-    await expect.poll(() => s3.files()).toHaveLength(2);
+    await expect.poll(() => s3.files(), PATIENT).toHaveLength(2);
     expect((await s3.send('GET', '/bucket/a')).body).toBe('before');
     outgoing.destroy();
-    await expect.poll(() => s3.files()).toHaveLength(1);
+    await expect.poll(() => s3.files(), PATIENT).toHaveLength(1);
     expect((await s3.send('GET', '/bucket/a')).body).toBe('before');
   });
 

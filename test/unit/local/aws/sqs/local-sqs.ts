@@ -13,6 +13,8 @@ interface Received {
 /** The emulator without a socket and with a clock that stands still until it is moved. */
 export class LocalSqs {
   now = Date.parse('2030-01-01T00:00:00Z');
+  /** Whether the clock moves on by a millisecond whenever it is read. */
+  ticks = false;
   readonly state: StateDatabase;
   readonly #service: AwsJsonService;
   #closed = false;
@@ -21,7 +23,7 @@ export class LocalSqs {
     this.state = state;
     this.#service = openSqs({
       state,
-      now: () => this.now,
+      now: () => (this.ticks ? this.now++ : this.now),
       region: REGION,
       accountId: ACCOUNT,
       endpointUrl: () => 'http://local',

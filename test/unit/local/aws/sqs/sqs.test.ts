@@ -2,6 +2,9 @@ import { afterEach, describe, expect, it } from 'vitest';
 import { openStateDatabase } from '#local/aws/kit/state-database.ts';
 import { LocalSqs } from './local-sqs.ts';
 
+/** Only a hang reaches this, however busy the machine is. */
+const PATIENT = { timeout: 10_000 };
+
 const DAY_MS = 24 * 60 * 60_000;
 
 let sqs = new LocalSqs();
@@ -56,6 +59,18 @@ describe('a standard queue with message groups', () => {
   });
 });
 
+describe('receivers', () => {
+  it('share messages, and none gets one that another has', async () => {
+    const queue = await sqs.createQueue('runs');
+    const waiting = Array.from({ length: 20 }, () =>
+      sqs.bodies(queue, { WaitTimeSeconds: 20, MaxNumberOfMessages: 1 }),
+    );
+    const texts = Array.from({ length: 20 }, (_, index) => `message ${index}`);
+    await Promise.all(texts.map((text) => sqs.send(queue, text)));
+    expect((await Promise.all(waiting)).flat().sort()).toEqual(texts.toSorted());
+  });
+});
+
 describe('a waiting receiver', () => {
   it('is woken when its FIFO group is free again', async () => {
     const queue = await sqs.createQueue('runs.fifo', { FifoQueue: 'true' });
@@ -66,6 +81,15 @@ describe('a waiting receiver', () => {
     const waiting = sqs.bodies(queue, { WaitTimeSeconds: 20 });
     await sqs.call('DeleteMessage', { QueueUrl: queue, ReceiptHandle: first?.ReceiptHandle });
     expect(await waiting).toEqual(['2']);
+  });
+
+  it('is woken for what becomes visible while it begins to wait', async () => {
+    const queue = await sqs.createQueue('runs');
+    await sqs.send(queue, 'x', { DelaySeconds: 1 });
+    // Each reading of the clock is one millisecond after the one before.
+    sqs.ticks = true;
+    sqs.now += 999;
+    expect(await sqs.bodies(queue, { WaitTimeSeconds: 20 })).toEqual(['x']);
   });
 
   it('takes nothing after its client went away', async () => {
@@ -230,7 +254,7 @@ describe('a message move task', () => {
     const { dead } = await prepared(['direct']);
     await sqs.call('StartMessageMoveTask', { SourceArn: sqs.arn('dead') });
     await expect
-      .poll(tasks)
+      .poll(tasks, PATIENT)
       .toMatchObject([{ Status: 'FAILED', FailureReason: 'CouldNotDetermineMessageSource' }]);
     expect(await sqs.bodies(dead)).toEqual(['direct']);
   });
