@@ -20,6 +20,7 @@ import {
   type ProcessOutcome,
   removeTree,
   type Sandbox,
+  type SandboxKind,
 } from '#shared/process/index.ts';
 import { DEFAULT_HOST_LIMITS, type RunningEngine, runEngine } from '#shared/runtime/index.ts';
 import {
@@ -80,12 +81,19 @@ export class EngineDriver {
     this.#credentials = engine.credentials;
   }
 
-  static async open(engine: {
-    adapter: EngineAdapter;
-    locations: EngineLocations;
-    credentials: Readonly<Record<string, string>>;
-  }): Promise<EngineDriver> {
-    const { sandbox } = await detectSandbox({ platform: process.platform });
+  /** In the strongest sandbox that works here, or in the kind asked for. */
+  static async open(
+    engine: {
+      adapter: EngineAdapter;
+      locations: EngineLocations;
+      credentials: Readonly<Record<string, string>>;
+    },
+    required?: SandboxKind,
+  ): Promise<EngineDriver> {
+    const { sandbox } = await detectSandbox({
+      platform: process.platform,
+      ...(required === undefined ? {} : { required }),
+    });
     return new EngineDriver(sandbox, await mkdtemp(join(tmpdir(), 'engine-')), engine);
   }
 
