@@ -99,8 +99,9 @@ async function candidatesFor(
     case 'uid':
       if (!isLinux) return `not on ${platform}`;
       if (!isRoot) return 'the host is not root';
-      if (chain.setpriv === undefined || chain.prlimit === undefined)
-        return 'no setpriv or prlimit';
+      for (const name of ['setpriv', 'prlimit', 'env'] as const) {
+        if (chain[name] === undefined) return `no ${name} program`;
+      }
       return [new UidSandbox({ chain, users })];
     case 'process_group':
       return [new ProcessGroupSandbox({ chain, procfs: isLinux })];
@@ -155,11 +156,11 @@ async function probe(sandbox: Sandbox, scratch: string): Promise<string> {
         return failure?.message ?? `${cause}, code ${exit.code}, ${stderrTail.trim()}`;
       }
       if (survivors > 0) return `${survivors} processes could not be removed`;
-      const written = await readFile(join(workdir.work, 'probe'), 'utf8');
-      return written === 'works' ? '' : 'files written inside do not arrive';
     } finally {
       await prepared.release();
     }
+    const written = await readFile(join(workdir.work, 'probe'), 'utf8');
+    return written === 'works' ? '' : 'files written inside do not arrive';
   } catch (error) {
     return error instanceof Error ? error.message : String(error);
   } finally {

@@ -1,4 +1,4 @@
-import { constants } from 'node:fs';
+import { constants, type Stats } from 'node:fs';
 import { access, stat } from 'node:fs/promises';
 import { isAbsolute } from 'node:path';
 import type { LaunchFailure } from './process-outcome.ts';
@@ -28,7 +28,8 @@ function checkText({ argv, cwd, env }: ProcessSpec): LaunchFailure | undefined {
 
 async function checkProgram(file: string): Promise<LaunchFailure | undefined> {
   try {
-    const found = await stat(file);
+    const found = await look(file);
+    if (found === undefined) return undefined;
     if (!found.isFile()) return launchFailure({ code: 'EACCES' }, `${file} is no file`);
     await access(file, constants.X_OK);
     return undefined;
@@ -38,9 +39,19 @@ async function checkProgram(file: string): Promise<LaunchFailure | undefined> {
 }
 
 async function checkDirectory(cwd: string): Promise<LaunchFailure | undefined> {
-  const found = await stat(cwd).catch(() => undefined);
-  if (found?.isDirectory()) return undefined;
+  const found = await look(cwd).catch(() => null);
+  if (found === undefined || found?.isDirectory()) return undefined;
   return { code: 'engine_start_failed', errno: 'ENOENT', message: `no working directory ${cwd}` };
+}
+
+/** Undefined where the host may not look although the run's user may: the launch itself will tell. */
+async function look(path: string): Promise<Stats | undefined> {
+  try {
+    return await stat(path);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'EACCES') return undefined;
+    throw error;
+  }
 }
 
 /** Sorts an error of `spawn`, or of a look at the program file, into the platform's codes. */

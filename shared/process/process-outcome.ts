@@ -34,7 +34,10 @@ export interface ProcessOutcome {
   readonly forced: boolean;
   /** Processes of the run that could not be removed; 0 means that the run's tree is verified empty. */
   readonly survivors: number;
-  /** ISO time of that verification; null while survivors remain. */
+  /**
+   * ISO time of that verification; null while survivors remain. A sandbox that does not isolate processes can
+   * only look where it knows.
+   */
   readonly verifiedEmptyAt: string | null;
   /** Bytes of stdout as the process wrote them. */
   readonly outputBytes: number;

@@ -1,5 +1,15 @@
 import { constants } from 'node:fs';
-import { chmod, lstat, mkdir, readdir, realpath, rename, rmdir, unlink } from 'node:fs/promises';
+import {
+  chmod,
+  lchown,
+  lstat,
+  mkdir,
+  readdir,
+  realpath,
+  rename,
+  rmdir,
+  unlink,
+} from 'node:fs/promises';
 import { basename, dirname, join, resolve, sep } from 'node:path';
 
 /** The folders of one run. All absolute, without symbolic links, mode 0700. */
@@ -115,6 +125,8 @@ export async function removeTree(path: string): Promise<void> {
 
 /** Removes everything but directories; returns the directories that are left. */
 async function emptyFolder(folder: Buffer): Promise<Buffer[]> {
+  // It may still belong to a run's user, whom a host with few capabilities cannot overrule.
+  if (process.geteuid?.() === 0) await lchown(folder, 0, 0);
   // Its owner may have taken its own permissions away.
   await chmod(folder, PRIVATE);
   const below: Buffer[] = [];

@@ -62,7 +62,8 @@ interface Mount {
 
 /**
  * Everything before the program. The root is empty and read-only; what is not listed here does not exist
- * inside. A path has the same name inside and outside, except `/tmp`.
+ * inside. A path has the same name inside and outside; the run's
+ * temporary folder is `/tmp` too.
  */
 export function bubblewrapArguments(view: BubblewrapView): string[] {
   return [
@@ -118,6 +119,7 @@ function runMounts(view: BubblewrapView): Mount[] {
   ];
   return [
     bind('--bind', workdir.tmp, '/tmp'),
+    bind('--bind', workdir.tmp, workdir.tmp),
     bind('--bind', view.sharedMemory, '/dev/shm'),
     bind('--ro-bind', view.passwd, '/etc/passwd'),
     bind('--ro-bind', view.group, '/etc/group'),

@@ -70,7 +70,7 @@ export class BubblewrapSandbox implements Sandbox {
       attach: attachNamespace,
       release: async () => {
         if (claim === undefined) return;
-        await takeBack(workdir.path);
+        for (const path of [workdir.path, ...run.writable]) await takeBack(path);
         await claim.release();
       },
     };
@@ -87,7 +87,7 @@ export class BubblewrapSandbox implements Sandbox {
     try {
       const closed = await closedTo(claim.user, run);
       if (closed.length === 0) return { claim, notes: [] };
-      for (const path of [run.workdir.path, ...run.writable]) await giveTo(ROOT, path);
+      for (const path of [run.workdir.path, ...run.writable]) await takeBack(path);
       await claim.release();
       const notes = [
         `no own user and no limit on processes: only root can reach ${closed.join(', ')}`,
@@ -99,8 +99,6 @@ export class BubblewrapSandbox implements Sandbox {
     }
   }
 }
-
-const ROOT: HostUser = { uid: 0, gid: 0 };
 
 /** Gives the run's folders to its user; returns what that user cannot reach all the same. */
 async function closedTo(

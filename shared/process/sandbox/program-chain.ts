@@ -7,6 +7,7 @@ export interface ChainPrograms {
   readonly choom: string | undefined;
   readonly setpriv: string | undefined;
   readonly prlimit: string | undefined;
+  readonly env: string | undefined;
 }
 
 const FOLDERS = ['/usr/bin', '/bin', '/usr/sbin', '/sbin', '/usr/local/bin'];
@@ -29,6 +30,7 @@ export function findChainPrograms(): ChainPrograms {
     choom: findProgram('choom'),
     setpriv: findProgram('setpriv'),
     prlimit: findProgram('prlimit'),
+    env: findProgram('env'),
   };
 }
 
@@ -99,7 +101,7 @@ function hardLimits(): { processes: number; fileBytes: number; openFiles: number
 }
 
 /** `nice: …`, `prlimit: failed to execute …`: a link of the chain could not become the next one. */
-const CHAIN_FAILURE = /^(?:nice|choom|setpriv|prlimit): .+$/m;
+const CHAIN_FAILURE = /^(?:env|nice|choom|setpriv|prlimit): .+$/m;
 const CHAIN_EXIT_CODES: readonly (number | null)[] = [1, 125, 126, 127];
 
 /** The complaint of a link that failed to start the program, if that is what the exit looks like. */

@@ -53,6 +53,7 @@ export interface PreparedSandbox {
   plan(command: SandboxCommand): SpawnPlan;
   /** Call it at once after `spawn`, before anything is awaited. */
   attach(child: ChildProcess): ProcessHandle;
+  /** Gives the run's files back to the host. Call it when no process of the run is left; once or often. */
   release(): Promise<void>;
 }
 

@@ -53,20 +53,27 @@ export class UidSandbox implements Sandbox {
       environment: { HOME: workdir.home, TMPDIR: workdir.tmp },
       plan: ({ argv, env, cwd, limits }): SpawnPlan => {
         const [file = argv[0], ...args] = [
+          ...enteringChain(chain, cwd),
           ...yieldingChain(chain),
           ...unprivilegedChain(chain),
           ...limitingChain(chain, limits),
           ...argv,
         ];
-        return { file, args, env, cwd, user, controlPipe: false };
+        return { file, args, env, cwd: '/', user, controlPipe: false };
       },
       attach: (child) => attachUser(child, user),
       release: async () => {
-        await takeBack(workdir.path);
+        for (const path of [workdir.path, ...run.writable]) await takeBack(path);
         await claim.release();
       },
     };
   }
+}
+
+/** The run's user enters the folder: the host itself may lack the right, once it has given it away. */
+function enteringChain({ env }: ChainPrograms, folder: string): string[] {
+  if (env === undefined) throw new SandboxError('env is missing');
+  return [env, '-C', folder, '--'];
 }
 
 /** No program that it starts can gain rights, whatever bits its file has. */

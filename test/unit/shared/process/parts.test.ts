@@ -23,7 +23,13 @@ import {
   textsOf,
 } from './support.ts';
 
-const NO_CHAIN = { nice: undefined, choom: undefined, setpriv: undefined, prlimit: undefined };
+const NO_CHAIN = {
+  nice: undefined,
+  choom: undefined,
+  setpriv: undefined,
+  prlimit: undefined,
+  env: undefined,
+};
 
 describe('deadline', () => {
   afterEach(() => {

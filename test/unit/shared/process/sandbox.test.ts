@@ -5,7 +5,17 @@ import { describe, expect, it, onTestFinished } from 'vitest';
 import { createPrivateWorkdir, removeTree, SandboxError } from '#shared/process/index.ts';
 import { findProgram } from '#shared/process/sandbox/program-chain.ts';
 import { runCommand } from '#shared/process/sandbox/run-command.ts';
-import { availableSandboxes, CLEAN, prepareRun, runToEnd, SHELL, textsOf } from './support.ts';
+import {
+  availableSandboxes,
+  CLEAN,
+  NODE,
+  newMarker,
+  prepareRun,
+  processesWith,
+  runToEnd,
+  SHELL,
+  textsOf,
+} from './support.ts';
 
 const SANDBOXES = await availableSandboxes();
 const STRONG = SANDBOXES.filter(({ sandbox }) => sandbox.isolates.filesystem);
@@ -195,6 +205,7 @@ describe.runIf(STRONG.some(({ kind }) => kind === 'bubblewrap'))('bubblewrap vie
       'run-1',
       `${workdir.path}:`,
       'home',
+      'tmp',
       'work',
       workdir.work,
     ]);
