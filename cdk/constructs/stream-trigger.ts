@@ -1,5 +1,5 @@
 import { Duration } from 'aws-cdk-lib';
-import { StartingPosition } from 'aws-cdk-lib/aws-lambda';
+import { FilterCriteria, FilterRule, StartingPosition } from 'aws-cdk-lib/aws-lambda';
 import type { Queue } from 'aws-cdk-lib/aws-sqs';
 import type { Trigger } from '#shared/topology/index.ts';
 import type { PlatformFunction } from './platform-function.ts';
@@ -33,6 +33,12 @@ export function consumeTableStream(
     bisectBatchOnError: true,
     retryAttempts: RETRIES,
     maxRecordAge: GIVE_UP_AFTER,
+    filters: [
+      FilterCriteria.filter({
+        eventName: FilterRule.isEqual('INSERT'),
+        dynamodb: { NewImage: { kind: { S: FilterRule.isEqual(trigger.insertsOf) } } },
+      }),
+    ],
     onFailure: { bind: () => ({ destination: source.failures.queueArn }) },
   });
 }

@@ -51,7 +51,8 @@ export type Trigger =
       readonly batchSize: number;
       readonly maxConcurrency: number;
     }
-  | { readonly kind: 'tableStream'; readonly batchSize: number }
+  /** Only insertions of items of this `kind`: a heartbeat's update of the head wakes nobody. */
+  | { readonly kind: 'tableStream'; readonly batchSize: number; readonly insertsOf: string }
   | { readonly kind: 'schedule'; readonly everyMs: number }
   | { readonly kind: 'taskStopped' };
 
@@ -136,7 +137,9 @@ export const FUNCTIONS: readonly FunctionEntry[] = [
     { kind: 'queue', queue: 'runsDeadLetter', batchSize: 10, maxConcurrency: 2 },
     ['tableWrite', 'sendRuns'],
   ),
-  worker('relay-outbox', { kind: 'tableStream', batchSize: 100 }, ['publishEvents']),
+  worker('relay-outbox', { kind: 'tableStream', batchSize: 100, insertsOf: 'page' }, [
+    'publishEvents',
+  ]),
   worker('settle-stopped-task', { kind: 'taskStopped' }, ['tableWrite', 'sendRuns']),
   worker('sweep-due-runs', { kind: 'schedule', everyMs: 60_000 }, [
     'tableWrite',

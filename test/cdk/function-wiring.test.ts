@@ -119,6 +119,16 @@ describe('functions of the catalogue', () => {
         StartingPosition: 'TRIM_HORIZON',
         BatchSize: trigger.batchSize,
         BisectBatchOnFunctionError: true,
+        FilterCriteria: {
+          Filters: [
+            {
+              Pattern: JSON.stringify({
+                eventName: ['INSERT'],
+                dynamodb: { NewImage: { kind: { S: ['page'] } } },
+              }),
+            },
+          ],
+        },
         FunctionResponseTypes: ['ReportBatchItemFailures'],
         DestinationConfig: {
           OnFailure: {
