@@ -147,7 +147,7 @@ describe.runIf(STRONG.some(({ kind }) => kind === 'uid'))('uid with few capabili
   it('HST-6 needs no more than a Fargate task has, and removes its files with that', async () => {
     const root = await openFolder();
     const marker = newMarker();
-    const capabilities = '--bounding-set=-all,+chown,+kill,+setuid,+setgid,+setpcap';
+    const capabilities = '--bounding-set=-all,+chown,+kill,+setuid,+setgid';
     const program = join(import.meta.dirname, '../../../fixtures/processes/fargate-host.mjs');
     const host = await runCommand(findProgram('setpriv')!, [
       capabilities,
