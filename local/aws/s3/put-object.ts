@@ -1,4 +1,4 @@
-import { createWriteStream } from 'node:fs';
+import { open } from 'node:fs/promises';
 import { pipeline } from 'node:stream/promises';
 import { BodyMeasure, CHECKSUM_HEADER, type Measured } from './checksums.ts';
 import { ChunkedBody } from './chunked-body.ts';
@@ -58,7 +58,8 @@ async function receive(request: S3Request, path: string): Promise<Measured> {
       yield chunk;
     }
   };
-  const file = createWriteStream(path, { flags: 'wx' });
+  // Opened before anything can fail: an open still under way would make the file after it was discarded.
+  const file = (await open(path, 'wx')).createWriteStream();
   if (!isChunked(headers)) {
     await pipeline(chunksOf(request), measured, file);
     return complete(measure.verify(headers), headers.get('content-length'));
