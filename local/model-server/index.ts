@@ -4,7 +4,6 @@ export {
   addFilePatch,
   applyPatch,
   customCall,
-  functionCall,
   httpError,
   type ModelStep,
   type ModelUsage,
@@ -15,7 +14,7 @@ export {
   runCommand,
   say,
 } from './model-step.ts';
-export { SCENARIOS, type ScenarioName } from './scenarios.ts';
+export { SCENARIOS } from './scenarios.ts';
 export {
   type ModelScript,
   type RecordedRequest,

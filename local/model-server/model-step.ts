@@ -44,8 +44,6 @@ export type ModelStep = Timing &
     | { readonly kind: 'hang' }
   );
 
-export type StepKind = ModelStep['kind'];
-
 type RespondOptions = Omit<Extract<ModelStep, { kind: 'respond' }>, 'kind' | 'items'>;
 
 export function respond(items: readonly OutputItem[], options: RespondOptions = {}): ModelStep {

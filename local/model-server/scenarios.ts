@@ -60,7 +60,6 @@ export const SCENARIOS = {
   /** Answers with nothing. */
   empty: () => respond([]),
 } as const satisfies Record<string, Scenario>;
-export type ScenarioName = keyof typeof SCENARIOS;
 
 /** The scenario that a prompt asks for; one that does not exist is answered with the list of those that do. */
 export function scenarioOf(prompt: string): Scenario | undefined {

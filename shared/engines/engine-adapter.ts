@@ -6,6 +6,12 @@ import type {
 } from '#shared/contracts/index.ts';
 import type { AdapterDescriptor } from './engine-descriptor.ts';
 
+/**
+ * Longest record that a host must pass on whole, in bytes. Codex reports up to 1 MiB of a command's output in one
+ * record, in JSON whose escapes can make six bytes of one; what is cut off can no longer be read at all.
+ */
+export const MAX_RECORD_BYTES = 8 * 1024 * 1024;
+
 /** Where engines' programs are installed on this host. */
 export interface EngineLocations {
   /** The folder `containers/`, absolute: `<root>/<engine folder>/node_modules/…` */
@@ -114,6 +120,7 @@ export interface EngineAdapter {
   readonly descriptor: AdapterDescriptor;
   /** Is the engine's program here, in a version this adapter supports? Reads files only. */
   probe(locations: EngineLocations): Promise<EngineAvailability>;
-  /** @throws PlatformError `engine_config_invalid`, `unsupported_capability`, `engine_not_installed`, `credential_unavailable` */
+  /** @throws PlatformError `engine_config_invalid`, `argument_invalid`, `unsupported_capability`, `engine_not_installed`,
+   *   `engine_version_unsupported`, `credential_unavailable`, `workdir_unavailable` */
   prepare(request: ExecutionRequest, context: PrepareContext): Promise<EngineExecution>;
 }

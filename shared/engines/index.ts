@@ -11,9 +11,10 @@ export type {
   PrepareContext,
   Translation,
 } from './engine-adapter.ts';
+export { MAX_RECORD_BYTES } from './engine-adapter.ts';
 export type {
   AdapterDescriptor,
   EngineDefinition,
   ProtocolDefinition,
 } from './engine-descriptor.ts';
-export { EngineRegistry, Registry } from './registry.ts';
+export { EngineRegistry } from './registry.ts';

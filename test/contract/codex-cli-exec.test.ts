@@ -242,6 +242,16 @@ describe('ADP-3 codex exec', () => {
     expect(outcome.survivors).toBe(0);
   });
 
+  it('the longest output that it reports of a command is one whole record', async () => {
+    const { events, result } = await run([], { prompt: '[[scenario:big-output]]' });
+    expect(result.status).toBe('completed');
+    const [tool] = payloadsOf(events, 'tool.completed');
+    expect(tool).toMatchObject({ status: 'completed', exitCode: 0 });
+    expect(tool?.truncatedBytes).toBeGreaterThan(900_000);
+    const kinds = payloadsOf(events, 'execution.diagnostic').map(({ kind }) => kind);
+    expect(kinds).not.toContain('undecodable_output');
+  });
+
   it('a model that falls silent leaves a run that can be cancelled', async () => {
     const config = offlineConfig(model) as DriveOptions['config'];
     steps = [];

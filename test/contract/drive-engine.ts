@@ -2,13 +2,14 @@ import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import type { Capability, ExecutionResult, NewEvent } from '#shared/contracts/index.ts';
-import type {
-  EngineAdapter,
-  EngineEnding,
-  EngineExecution,
-  EngineLocations,
-  EngineRecord,
-  PrepareContext,
+import {
+  type EngineAdapter,
+  type EngineEnding,
+  type EngineExecution,
+  type EngineLocations,
+  type EngineRecord,
+  MAX_RECORD_BYTES,
+  type PrepareContext,
 } from '#shared/engines/index.ts';
 import { systemClock } from '#shared/kit/clock.ts';
 import { createMasker } from '#shared/masking/index.ts';
@@ -17,6 +18,7 @@ import {
   detectSandbox,
   type PreparedSandbox,
   type PrivateWorkdir,
+  type ProcessLimits,
   type ProcessOutcome,
   removeTree,
   type Sandbox,
@@ -33,6 +35,8 @@ export interface DriveOptions extends RequestOptions {
   readonly effective?: readonly Capability[];
   /** Called with the run's folders before the engine starts. */
   readonly beforeStart?: (workdir: PrivateWorkdir) => Promise<void>;
+  /** Instead of the host's. */
+  readonly limits?: Partial<ProcessLimits>;
 }
 
 export interface Driven {
@@ -51,9 +55,15 @@ export interface Driven {
   }>;
 }
 
-const { outputBytes, recordBytes, processes, fileBytes, openFiles, memoryBytes } =
-  DEFAULT_HOST_LIMITS;
-const LIMITS = { outputBytes, recordBytes, processes, fileBytes, openFiles, memoryBytes };
+const { outputBytes, processes, fileBytes, openFiles, memoryBytes } = DEFAULT_HOST_LIMITS;
+const LIMITS = {
+  outputBytes,
+  processes,
+  fileBytes,
+  openFiles,
+  memoryBytes,
+  recordBytes: MAX_RECORD_BYTES,
+};
 
 /** Runs engines as the runtime host does: same supervision, same sandbox, the events kept instead of sent. */
 export class EngineDriver {
@@ -124,10 +134,15 @@ export class EngineDriver {
       writable: [],
     });
     this.#prepared.push(sandbox);
-    return this.#run(execution, sandbox, workdir);
+    return this.#run(execution, sandbox, workdir, { ...LIMITS, ...options.limits });
   }
 
-  #run(execution: EngineExecution, sandbox: PreparedSandbox, workdir: PrivateWorkdir): Driven {
+  #run(
+    execution: EngineExecution,
+    sandbox: PreparedSandbox,
+    workdir: PrivateWorkdir,
+    limits: ProcessLimits,
+  ): Driven {
     const events: NewEvent[] = [];
     const waiters = new Set<() => void>();
     const tap = tapTranslator(execution);
@@ -136,7 +151,7 @@ export class EngineDriver {
       execution: tap.execution,
       sandbox,
       workdir: workdir.work,
-      limits: LIMITS,
+      limits,
       graceMs: 2_000,
       masker,
       clock: systemClock,

@@ -119,7 +119,6 @@ export const localTestConfigSchema = z.strictObject({
     .max(10)
     .optional(),
 });
-export type LocalTestConfig = z.infer<typeof localTestConfigSchema>;
 
 const PROMPT_FILE = 'prompt.md';
 
