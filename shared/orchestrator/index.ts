@@ -14,7 +14,7 @@ export type {
   TaskControl,
   TaskLauncher,
 } from './ports.ts';
-export { isPublished, type OutboxPage, relayOutbox } from './relay-outbox.ts';
+export { type OutboxPage, relayOutbox } from './relay-outbox.ts';
 export { renewLease } from './renew-lease.ts';
 export { reportResult } from './report-result.ts';
 export {

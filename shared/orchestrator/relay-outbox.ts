@@ -42,6 +42,6 @@ export async function relayOutbox(
 }
 
 /** The bus carries what others act on: not the text as it is typed, not the engines' own dialects. */
-export function isPublished(event: AgentEvent): boolean {
+function isPublished(event: AgentEvent): boolean {
   return event.source === 'platform' && event.family !== 'presentation';
 }

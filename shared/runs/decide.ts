@@ -3,11 +3,11 @@ import {
   type ExecutionError,
   type ExecutionResult,
   executionError,
+  isTerminal,
   type TerminalStatus,
 } from '#shared/contracts/index.ts';
 import { assertNever } from '#shared/kit/assert-never.ts';
 import type { RunHead } from './run-head.ts';
-import { isTerminal } from './run-lifecycle.ts';
 
 /** What is known of a run's task. `missing`: the control plane has never heard of it, or has forgotten it. */
 export type TaskState = 'running' | 'stopped' | 'missing' | 'unknown';
@@ -207,7 +207,7 @@ function retryOrFail(head: RunHead, error: ExecutionError): Decision {
 }
 
 /** ORC-7: by class, within the attempt limit, and never a second time what may have had effects unless it may repeat. */
-export function mayRetry(head: RunHead, error: ExecutionError): boolean {
+function mayRetry(head: RunHead, error: ExecutionError): boolean {
   if (head.attempt >= head.maxAttempts) return false;
   if (error.sideEffects === 'maybe' && !head.repeatable) return false;
   const { retry } = ERROR_CLASSES[error.class];

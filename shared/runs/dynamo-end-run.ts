@@ -71,17 +71,7 @@ export async function finishRun(
         },
         ...releaseSlot(head),
         ...endAttempt(head, now, status, error),
-        {
-          put: {
-            ...usageKey(head, head.epoch),
-            kind: 'usage',
-            runId: head.runId,
-            tenantId: head.tenantId,
-            epoch: head.epoch,
-            usage,
-            at: now,
-          },
-        },
+        usageRecord(head, usage, now),
       ],
       after: without({ ...head, ...set, ...(error ? { error } : {}) }, [
         'dueAt',
@@ -112,17 +102,7 @@ export async function requeueRun(
         },
         ...releaseSlot(head),
         ...endAttempt(head, now, 'requeued', error),
-        {
-          put: {
-            ...usageKey(head, head.epoch),
-            kind: 'usage',
-            runId: head.runId,
-            tenantId: head.tenantId,
-            epoch: head.epoch,
-            usage,
-            at: now,
-          },
-        },
+        usageRecord(head, usage, now),
       ],
       after: without({ ...head, ...set }, [
         'leaseExpiresAt',
@@ -213,6 +193,14 @@ function endAttempt(
   return [
     { update: attemptKey(head, head.epoch), change: { set: { endedAt: now, outcome, error } } },
   ];
+}
+
+/** Folded into the tenant's totals by the stream's consumer, keyed by run and epoch, so that a repeat counts once. */
+function usageRecord(head: RunHead, usage: RunHead['usage'], now: string): TransactionPart {
+  const { runId, tenantId, epoch } = head;
+  return {
+    put: { ...usageKey(head, epoch), kind: 'usage', runId, tenantId, epoch, usage, at: now },
+  };
 }
 
 function without<K extends keyof RunHead>(head: RunHead, keys: readonly K[]): RunHead {

@@ -1,4 +1,4 @@
-export { type Decision, decide, type Evidence, mayRetry, type TaskState } from './decide.ts';
+export { type Decision, decide, type Evidence, type TaskState } from './decide.ts';
 export {
   decodeEventCursor,
   type EventCursor,
@@ -12,7 +12,7 @@ export {
   toAgentEvents,
 } from './log-page.ts';
 export { type ReadEvents, readEvents } from './read-events.ts';
-export { type RunHead, type RunRef, runHeadSchema } from './run-head.ts';
+export type { RunHead, RunRef } from './run-head.ts';
 export type {
   AppendOutcome,
   AttemptRecord,
@@ -26,4 +26,4 @@ export type {
   RunLedger,
   RunSpecification,
 } from './run-ledger.ts';
-export { canTransition, isActive, sourcesOf, TRANSITIONS } from './run-lifecycle.ts';
+export { canTransition, isActive, TRANSITIONS } from './run-lifecycle.ts';

@@ -1,10 +1,4 @@
-import {
-  isTerminal,
-  RUN_STATUSES,
-  type RunStatus,
-  TERMINAL_STATUSES,
-  type TerminalStatus,
-} from '#shared/contracts/index.ts';
+import { RUN_STATUSES, type RunStatus } from '#shared/contracts/index.ts';
 
 /**
  * Every transition a run may make. Conditions of the table, documentation and tests are all derived from it.
@@ -49,5 +43,3 @@ export const ACTIVE_STATUSES = [
 export function isActive(status: RunStatus): boolean {
   return (ACTIVE_STATUSES as readonly RunStatus[]).includes(status);
 }
-
-export { isTerminal, RUN_STATUSES, TERMINAL_STATUSES, type TerminalStatus };

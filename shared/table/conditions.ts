@@ -30,11 +30,6 @@ export class ExpressionScope {
   }
 }
 
-export const exists =
-  (attribute: string): Condition =>
-  (scope) =>
-    `attribute_exists(${scope.name(attribute)})`;
-
 export const absent =
   (attribute: string): Condition =>
   (scope) =>
