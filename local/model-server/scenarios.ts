@@ -11,7 +11,7 @@ import {
 /** What the model does next, from the results of its tool calls so far. */
 type Scenario = (results: readonly string[]) => ModelStep;
 
-/** Longest wait for a command in one call; Codex allows no more. */
+/** Longest wait for a command in one call; engines allow no more. */
 const LONGEST_YIELD_MS = 30_000;
 const MANY = 20;
 

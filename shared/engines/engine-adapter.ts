@@ -34,7 +34,10 @@ export interface PrepareContext {
   /** Private to the run and outside `workdir`: the engine's home and its configuration. */
   readonly homeDir: string;
   readonly tempDir: string;
-  /** By name, as asked for by the descriptor. Put them in the engine's environment only. */
+  /**
+   * By name, as asked for by the descriptor. Put them only where the engine itself reads them: its environment, or,
+   * when the engine runs commands of a model, a file of its home that it consumes before the first of them.
+   */
   readonly credentials: Readonly<Record<string, string>>;
   /** What the host's sandbox really isolates; an engine's own sandbox may be switched off only inside it. */
   readonly isolation: { readonly filesystem: boolean; readonly network: boolean };

@@ -1,8 +1,8 @@
 import { once } from 'node:events';
-import { existsSync } from 'node:fs';
+import { existsSync, statSync } from 'node:fs';
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:net';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import {
   addFilePatch,
@@ -110,12 +110,22 @@ describe('ADP-3 codex exec', () => {
     });
   });
 
-  it('SEC-2 the key reaches the model and not the environment of commands', async () => {
-    const { requests, events } = await run([respond([runCommand('env')]), say('ok')]);
-    expect(requests[0]?.headers.authorization).toBe(`Bearer ${MODEL_KEY}`);
-    const [tool] = payloadsOf(events, 'tool.completed');
-    expect(tool?.output).toContain('CODEX_THREAD_ID=');
-    expect(tool?.output).not.toContain('NEXUSDESK_MODEL_KEY');
+  it('SEC-2 the key reaches the model and no command: not by environment, not by /proc, not by file', async () => {
+    const fragment = MODEL_KEY.slice(0, 10);
+    const count = `tr '\\0' '\\n' | grep -c '${fragment}'`;
+    const { requests, events, workdir } = await run([
+      respond([runCommand(`env | ${count}`)]),
+      respond([runCommand(`cat /proc/[0-9]*/environ 2>/dev/null | ${count}`)]),
+      respond([runCommand('ls "$HOME/codex"')]),
+      say('ok'),
+    ]);
+    expect(requests).toHaveLength(4);
+    for (const { headers } of requests) expect(headers.authorization).toBe(`Bearer ${MODEL_KEY}`);
+    const [env, proc, home] = payloadsOf(events, 'tool.completed').map(({ output }) => output);
+    expect([env, proc]).toEqual(['0\n', '0\n']);
+    expect(home).toContain('config.toml');
+    expect(home).not.toContain('model-key');
+    expect(existsSync(join(workdir.home, 'codex/model-key'))).toBe(false);
   });
 
   it('B161 a prompt of 200 KiB arrives whole', async () => {
@@ -145,6 +155,23 @@ describe('ADP-3 codex exec', () => {
     expect(toolNames(requests[0]!.body)).not.toContain('exec_command');
     expect(existsSync(join(workdir.work, 'made'))).toBe(false);
   });
+
+  it.runIf(canDropUser())(
+    'as a user of its own, which is all that a task can fence it with, it works without its own sandbox',
+    async () => {
+      const fenced = await EngineDriver.open(engine, 'uid');
+      try {
+        const script = [respond([runCommand('id -u; echo made > made.txt')]), say('ok')];
+        const { workdir, events } = await run(script, {}, fenced);
+        const [tool] = payloadsOf(events, 'tool.completed');
+        expect(tool).toMatchObject({ status: 'completed', exitCode: 0 });
+        expect(Number(tool?.output)).toBeGreaterThan(0);
+        expect(existsSync(join(workdir.work, 'made.txt'))).toBe(true);
+      } finally {
+        await fenced.close();
+      }
+    },
+  );
 
   it('with nothing around it its own sandbox keeps commands inside the working directory', async () => {
     const bare = await EngineDriver.open(engine, 'process_group');
@@ -298,6 +325,15 @@ describe('ADP-3 codex exec', () => {
     });
   });
 });
+
+/** A host that is root, with programs that other users can reach: as in the task, and not on every laptop. */
+function canDropUser(): boolean {
+  if (process.getuid?.() !== 0) return false;
+  for (let path = CODEX_LOCATIONS.programsRoot; path !== dirname(path); path = dirname(path)) {
+    if ((statSync(path).mode & 0o001) === 0) return false;
+  }
+  return true;
+}
 
 async function freePort(): Promise<number> {
   const server = createServer().listen(0, '127.0.0.1');

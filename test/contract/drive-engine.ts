@@ -1,4 +1,4 @@
-import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { chmod, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import type { Capability, ExecutionResult, NewEvent } from '#shared/contracts/index.ts';
@@ -104,7 +104,10 @@ export class EngineDriver {
       platform: process.platform,
       ...(required === undefined ? {} : { required }),
     });
-    return new EngineDriver(sandbox, await mkdtemp(join(tmpdir(), 'engine-')), engine);
+    const root = await mkdtemp(join(tmpdir(), 'engine-'));
+    // Users of runs pass through it.
+    await chmod(root, 0o711);
+    return new EngineDriver(sandbox, root, engine);
   }
 
   async close(): Promise<void> {

@@ -5,7 +5,7 @@ import type { EngineAdapter, PrepareContext } from '../../engine-adapter.ts';
 import { type CodexConfig, codexConfigSchema, providerOf } from '../config.ts';
 import { codexCliExec } from '../descriptor.ts';
 import { execArguments } from './arguments.ts';
-import { MODEL_KEY_VARIABLE, renderConfigToml } from './config-toml.ts';
+import { renderConfigToml } from './config-toml.ts';
 import { type CodexBinary, locateCodex } from './locate-binary.ts';
 import { isKnownModel, renderModelCatalog } from './model-catalog.ts';
 import { outputCheck } from './output-schema.ts';
@@ -16,6 +16,8 @@ import { CodexExecTranslator } from './translator.ts';
 const CODEX_FOLDER = 'codex';
 /** The engine gets no path of the host's. */
 const PATH = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin';
+/** Errors only, but not that a provider's list of models is not in Codex's own format: no provider's is. */
+const RUST_LOG = 'error,codex_models_manager=off';
 const THREAD_ID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;
 
 /** ADP-3: the Codex CLI, one process per run. */
@@ -38,7 +40,7 @@ export const codexCliExecAdapter: EngineAdapter = {
     const binary = requireBinary(await locateCodex(context.locations));
     const tools = toolAccess(request.capabilities.effective);
     const home = codexHome(context);
-    const files = await writeFiles(config, tools, context, home);
+    const files = await writeFiles(config, key, tools, context, home);
 
     return {
       launch: {
@@ -55,7 +57,7 @@ export const codexCliExecAdapter: EngineAdapter = {
           TMPDIR: context.tempDir,
           LANG: 'C.UTF-8',
           NO_COLOR: '1',
-          [MODEL_KEY_VARIABLE]: key,
+          RUST_LOG,
         },
         stdin: request.input.prompt,
         readOnlyPaths: [binary.folder],
@@ -116,6 +118,7 @@ function codexHome(context: PrepareContext): string {
 
 async function writeFiles(
   config: CodexConfig,
+  key: string,
   tools: ToolAccess,
   context: PrepareContext,
   home: string,
@@ -133,7 +136,8 @@ async function writeFiles(
     outputSchema === undefined
       ? undefined
       : await write('output-schema.json', JSON.stringify(outputSchema));
+  const keyPath = await write('model-key', key);
   const provider = providerOf(config);
-  await write('config.toml', renderConfigToml({ config, provider, tools, catalogPath }));
+  await write('config.toml', renderConfigToml({ config, provider, tools, catalogPath, keyPath }));
   return { outputSchemaPath };
 }

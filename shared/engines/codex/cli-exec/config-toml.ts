@@ -1,10 +1,7 @@
 import type { CodexConfig, CodexProvider } from '../config.ts';
 import type { ToolAccess } from './tool-access.ts';
 
-/** Variable that carries the model's key. Only Codex reads it; `inherit = "core"` keeps it from commands. */
-export const MODEL_KEY_VARIABLE = 'NEXUSDESK_MODEL_KEY';
-
-type TomlValue = string | number | boolean;
+type TomlValue = string | number | boolean | readonly string[];
 type TomlTable = Readonly<Record<string, TomlValue>>;
 
 /** Retries of one request, and of one stream that broke. Both multiply; with 2 and 2 a dead model costs seconds. */
@@ -12,6 +9,13 @@ const REQUEST_RETRIES = 2;
 const STREAM_RETRIES = 2;
 /** A model may think this long without a word. */
 const STREAM_IDLE_TIMEOUT_MS = 300_000;
+
+/**
+ * Prints the model's key and removes its file. Codex runs it before its first request, so before any tool, keeps
+ * the key in memory, and runs it again only after the provider refused the key.
+ */
+const READ_KEY_ONCE =
+  '[ -f "$0" ] && cat "$0" && rm -f "$0" || { echo "the provider refused the key" >&2; exit 1; }';
 
 /**
  * Features that reach out of the run, wait for people or hide usage. Read with `--strict-config`: a flag that a
@@ -33,11 +37,13 @@ export interface ConfigTomlSettings {
   readonly tools: ToolAccess;
   /** Absolute path of a catalogue that describes the model, for models that Codex does not know. */
   readonly catalogPath: string | undefined;
+  /** Absolute path of the file with the model's key. */
+  readonly keyPath: string;
 }
 
 /** `CODEX_HOME/config.toml`: no account, no other network than the model's, no tool that the run may not use. */
 export function renderConfigToml(settings: ConfigTomlSettings): string {
-  const { config, provider, tools, catalogPath } = settings;
+  const { config, provider, tools, catalogPath, keyPath } = settings;
   return [
     table({
       ...(config.model === undefined ? {} : { model: config.model }),
@@ -65,10 +71,15 @@ export function renderConfigToml(settings: ConfigTomlSettings): string {
       name: `${provider.name} (through NexusDesk)`,
       base_url: provider.baseUrl,
       wire_api: 'responses',
-      env_key: MODEL_KEY_VARIABLE,
       request_max_retries: REQUEST_RETRIES,
       stream_max_retries: STREAM_RETRIES,
       stream_idle_timeout_ms: STREAM_IDLE_TIMEOUT_MS,
+    }),
+    // Not its environment: commands run as the same user, and could read that in /proc.
+    section('model_providers.nexusdesk.auth', {
+      command: '/bin/sh',
+      args: ['-c', READ_KEY_ONCE, keyPath],
+      refresh_interval_ms: 0,
     }),
   ].join('\n');
 }
@@ -79,8 +90,13 @@ function section(name: string, values: TomlTable): string {
 
 function table(values: TomlTable): string {
   return Object.entries(values)
-    .map(([key, value]) => `${key} = ${typeof value === 'string' ? tomlString(value) : value}\n`)
+    .map(([key, value]) => `${key} = ${tomlValue(value)}\n`)
     .join('');
+}
+
+function tomlValue(value: TomlValue): string {
+  if (typeof value === 'string') return tomlString(value);
+  return typeof value === 'object' ? `[${value.map(tomlString).join(', ')}]` : String(value);
 }
 
 /** JSON's escapes are all valid in a TOML basic string; DEL is the one character TOML escapes and JSON does not. */

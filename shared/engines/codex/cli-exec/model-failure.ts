@@ -39,6 +39,8 @@ const PATTERNS: readonly FailurePattern[] = [
   { code: 'model_unavailable', pattern: /\b(?:at capacity|server is overloaded)\b/i },
   { code: 'model_not_found', pattern: /\bmodel\b.{0,200}\b(?:not found|does not exist)\b/i },
   { code: 'credential_unavailable', pattern: /^Missing environment variable:/ },
+  // Run again after a 401, when the key that it gave once was refused.
+  { code: 'model_unauthenticated', pattern: /^provider auth command\b/ },
   // The provider cut its own answer short: the same request ends the same way.
   { code: 'model_request_refused', pattern: /^Incomplete response returned\b/ },
 ];
