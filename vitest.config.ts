@@ -12,6 +12,8 @@ interface Kind {
   readonly exclude?: readonly string[];
   readonly testTimeoutMs: number;
   readonly oneFileAtATime?: boolean;
+  /** Files share a worker: nothing they import may keep state that another would see. */
+  readonly sharedWorkers?: boolean;
 }
 
 /** One project per folder of test/, but for the contract suites on moto: `npx vitest run --project unit` runs one kind. */
@@ -20,7 +22,8 @@ const KINDS: Readonly<Record<string, Kind>> = {
   contract: { testTimeoutMs: 60_000, exclude: ON_MOTO },
   reference: { testTimeoutMs: 60_000, include: ON_MOTO },
   rules: { testTimeoutMs: 60_000 },
-  cdk: { testTimeoutMs: 120_000 },
+  // Loading the construct library takes longer than any of the tests.
+  cdk: { testTimeoutMs: 120_000, sharedWorkers: true },
   integration: { testTimeoutMs: 60_000 },
   // Each file starts a whole local stack; two at once fight for the machine and time out.
   e2e: { testTimeoutMs: 120_000, oneFileAtATime: true },
@@ -37,6 +40,7 @@ export default defineConfig({
         environment: 'node',
         pool: 'forks' as const,
         env,
+        isolate: kind.sharedWorkers !== true,
         fileParallelism: kind.oneFileAtATime !== true,
         testTimeout: kind.testTimeoutMs,
         hookTimeout: Math.max(60_000, kind.testTimeoutMs),

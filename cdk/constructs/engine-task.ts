@@ -20,17 +20,20 @@ const LOG_BUFFER = '25m';
 
 /**
  * Fargate starts containers with Docker's default set and allows no addition that would help here. The host keeps
- * what its sandbox needs, as a test finds out by running it: SETUID, SETGID, SETPCAP and KILL to give each engine a
- * user of its own and to remove everything that user runs; CHOWN, FOWNER and DAC_OVERRIDE for the folders it hands
- * over and takes back. These are the others of the default set.
+ * what its sandbox needs, as a test finds out by running it: SETUID and SETGID to give each engine a user of its own,
+ * KILL to signal what that user runs, CHOWN for the folders it hands over and takes back. These are the others
+ * of the default set.
  */
 const DROPPED_CAPABILITIES = [
   'AUDIT_WRITE',
+  'DAC_OVERRIDE',
+  'FOWNER',
   'FSETID',
   'MKNOD',
   'NET_BIND_SERVICE',
   'NET_RAW',
   'SETFCAP',
+  'SETPCAP',
   'SYS_CHROOT',
 ];
 

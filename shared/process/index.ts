@@ -5,7 +5,6 @@ export {
   type SandboxProbe,
 } from './detect-sandbox.ts';
 export {
-  PROCESS_STATES,
   PROCESS_TRANSITIONS,
   type ProcessState,
   type ProcessStateChange,
@@ -29,7 +28,7 @@ export {
   type SandboxKind,
   type SandboxRun,
 } from './sandbox/sandbox.ts';
-export { DYNAMIC_USERS, type UserRange } from './sandbox/user-claim.ts';
+export type { UserRange } from './sandbox/user-claim.ts';
 export {
   type ProcessObservers,
   type StopRequest,

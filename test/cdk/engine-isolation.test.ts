@@ -117,15 +117,7 @@ describe.each(STAGES)('in $name', (config) => {
       const { Capabilities, InitProcessEnabled } = container.LinuxParameters as JsonObject;
       const { Add, Drop } = Capabilities as JsonObject;
       expect(Add).toBeUndefined();
-      expect(remaining(Drop as readonly string[])).toEqual([
-        'CHOWN',
-        'DAC_OVERRIDE',
-        'FOWNER',
-        'KILL',
-        'SETGID',
-        'SETPCAP',
-        'SETUID',
-      ]);
+      expect(remaining(Drop as readonly string[])).toEqual(['CHOWN', 'KILL', 'SETGID', 'SETUID']);
       expect(InitProcessEnabled).toBe(true);
       expect(container.User).toBe('0');
     });
@@ -340,17 +332,15 @@ function probeSandbox(capabilities: readonly string[]) {
 }
 
 describe.runIf(canLimitCapabilities)('HST-4 the sandbox of engine tasks', () => {
-  const kept = ['CHOWN', 'DAC_OVERRIDE', 'FOWNER', 'KILL', 'SETGID', 'SETPCAP', 'SETUID'];
+  const kept = ['CHOWN', 'KILL', 'SETGID', 'SETUID'];
 
   it('works with the capabilities that the task definition keeps', () => {
     const { status, stderr } = probeSandbox(kept);
     expect([status, stderr]).toEqual([0, '']);
   });
 
-  it('would not work without those for its folders', () => {
-    const { status } = probeSandbox(
-      kept.filter((name) => !['FOWNER', 'DAC_OVERRIDE'].includes(name)),
-    );
-    expect(status).toBe(1);
+  // KILL is for polite signals to a user's processes; the probe's engine ends by itself.
+  it.each(kept.filter((name) => name !== 'KILL'))('would not work without %s', (name) => {
+    expect(probeSandbox(kept.filter((other) => other !== name)).status).toBe(1);
   });
 });
