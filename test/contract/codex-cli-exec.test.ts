@@ -110,6 +110,14 @@ describe('ADP-3 codex exec', () => {
     });
   });
 
+  it('CAP-3 a command of a run that may not change files changes none', async () => {
+    const { result, workdir } = await run([respond([runCommand('echo x > made')]), say('ok')], {
+      effective: allBut('file_operations'),
+    });
+    expect(result.status).toBe('completed');
+    expect(existsSync(join(workdir.work, 'made'))).toBe(false);
+  });
+
   it('SEC-2 the key reaches the model and no command: not by environment, not by /proc, not by file', async () => {
     const fragment = MODEL_KEY.slice(0, 10);
     const count = `tr '\\0' '\\n' | grep -c '${fragment}'`;
@@ -134,13 +142,14 @@ describe('ADP-3 codex exec', () => {
     expect(JSON.stringify(requests[0]?.body.input.at(-1))).toContain(prompt);
   });
 
-  it('starts without a notice, for a model that it does not know', async () => {
-    const { events, result } = await run([say('ok')]);
-    expect(result.status).toBe('completed');
-    expect(
-      payloadsOf(events, 'execution.diagnostic').filter(({ kind }) => kind !== 'stderr'),
-    ).toEqual([]);
-  });
+  it.each(['offline-scripted', 'vendor/some-model', 'gpt-5.5'])(
+    'says nothing but its events with the model %s',
+    async (name) => {
+      const { events, result } = await run([say('ok')], { config: { model: name } });
+      expect(result.status).toBe('completed');
+      expect(payloadsOf(events, 'execution.diagnostic')).toEqual([]);
+    },
+  );
 
   it('configuration of the working directory is not trusted', async () => {
     const { result, requests, workdir } = await run([say('ok')], {

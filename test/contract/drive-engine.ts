@@ -65,6 +65,9 @@ const LIMITS = {
   recordBytes: MAX_RECORD_BYTES,
 };
 
+/** Not below /tmp: a sandbox shows its own there, and engines refuse a home inside a temporary directory. */
+const RUNS = '/var/tmp';
+
 /** Runs engines as the runtime host does: same supervision, same sandbox, the events kept instead of sent. */
 export class EngineDriver {
   readonly #sandbox: Sandbox;
@@ -104,7 +107,7 @@ export class EngineDriver {
       platform: process.platform,
       ...(required === undefined ? {} : { required }),
     });
-    const root = await mkdtemp(join(tmpdir(), 'engine-'));
+    const root = await mkdtemp(join(RUNS, 'engine-'));
     // Users of runs pass through it.
     await chmod(root, 0o711);
     return new EngineDriver(sandbox, root, engine);
