@@ -1,6 +1,6 @@
 import { openDynamo } from '#local/aws/dynamo/service.ts';
 import { type Ecs, openEcs } from '#local/aws/ecs/index.ts';
-import { type EventsEmulator, openEvents } from '#local/aws/events/events.ts';
+import { openEvents } from '#local/aws/events/events.ts';
 import { type AwsEndpoint, startAwsEndpoint } from '#local/aws/kit/aws-endpoint.ts';
 import type { StateDatabase } from '#local/aws/kit/state-database.ts';
 import { openS3 } from '#local/aws/s3/s3.ts';
@@ -15,7 +15,8 @@ const ACCOUNT = '000000000000';
 export interface Services {
   readonly endpoint: AwsEndpoint;
   readonly ecs: Ecs;
-  readonly events: EventsEmulator;
+  /** Answers nothing more; the state may be closed after it. */
+  close(): Promise<void>;
 }
 
 /** Every AWS service the platform uses, on one loopback port of this process. */
@@ -50,13 +51,21 @@ export async function startServices(options: {
   });
   let url = '';
   const sqs = openSqs({ ...place, endpointUrl: () => url });
+  const s3 = openS3({ dataDir: folder.objects, state });
   const endpoint = await startAwsEndpoint({
     services: [await openDynamo({ state }), sqs, openSecrets(place), events, ecs],
-    fallback: openS3({ dataDir: folder.objects, state }),
+    fallback: s3,
     port: options.port,
   });
   url = endpoint.url;
-  return { endpoint, ecs, events };
+  return {
+    endpoint,
+    ecs,
+    async close() {
+      await endpoint.close();
+      await s3.close();
+    },
+  };
 }
 
 /** What the AWS SDK reads: all services at one place, with credentials that open nothing else. */

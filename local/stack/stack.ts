@@ -149,7 +149,7 @@ export async function startStack(options: StackOptions): Promise<Stack> {
       stopping.abort();
       await Promise.all(sources.map((source) => source.stop()));
       await front.close();
-      await services.endpoint.close();
+      await services.close();
       await model.close();
       state.close();
       folder.release();
