@@ -1,4 +1,5 @@
 import type { ExecutionRequest } from '#shared/contracts/index.ts';
+import { MAX_RECORD_BYTES } from '#shared/engines/index.ts';
 import type { ProcessLimits } from '#shared/process/index.ts';
 
 /** HST-3: what one engine may use on this host; a run's budget can only be smaller. */
@@ -17,7 +18,7 @@ export interface HostLimits {
 
 export const DEFAULT_HOST_LIMITS: HostLimits = {
   outputBytes: 256 * 1024 * 1024,
-  recordBytes: 1024 * 1024,
+  recordBytes: MAX_RECORD_BYTES,
   processes: 512,
   fileBytes: 4 * 1024 ** 3,
   openFiles: 4_096,

@@ -186,7 +186,7 @@ async function execute(
       }
       return control.interrupted ? interruptedResult(result) : result;
     } finally {
-      await prepared.sandbox.release();
+      await prepared.leave();
     }
   } catch (error) {
     const { record } = toPlatformError(error);

@@ -6,6 +6,7 @@ import {
   createPrivateWorkdir,
   type PreparedSandbox,
   type PrivateWorkdir,
+  removeTree,
   type Sandbox,
 } from '#shared/process/index.ts';
 
@@ -13,6 +14,8 @@ export interface PreparedEngine {
   readonly workdir: PrivateWorkdir;
   readonly execution: EngineExecution;
   readonly sandbox: PreparedSandbox;
+  /** Call it when nothing of the run is alive: takes the folders back and keeps only the working directory. */
+  leave(): Promise<void>;
 }
 
 /**
@@ -48,7 +51,16 @@ export async function prepareEngine(
       writable: [],
     })
     .catch(unavailable);
-  return { workdir, execution, sandbox };
+  return {
+    workdir,
+    execution,
+    sandbox,
+    async leave() {
+      await sandbox.release();
+      // The engine's home holds its configuration, and may hold a credential it did not come to read.
+      await Promise.all([workdir.home, workdir.tmp].map(removeTree));
+    },
+  };
 }
 
 async function writePrivateFile(home: string, path: string, content: string): Promise<void> {

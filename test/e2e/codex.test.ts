@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { AgentEvent } from '#shared/contracts/index.ts';
@@ -19,6 +19,15 @@ afterAll(async () => {
   await stack.stop();
   removeDataDir(stack.dataDir);
 });
+
+/** What the local stack gives the offline model as its key: a planted secret that everything is searched for. */
+const OFFLINE_KEY = /offline-[0-9a-f]{24}/;
+
+function filesBelow(folder: string): string[] {
+  return readdirSync(folder, { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile())
+    .map((entry) => join(entry.parentPath, entry.name));
+}
 
 const payloads = (events: readonly AgentEvent[], type: string) =>
   events
@@ -80,11 +89,19 @@ describe('ADP-3 the real Codex CLI with the offline model', () => {
     expect(tools.filter(({ kind }) => kind === 'command')).toEqual([]);
   });
 
-  it('SEC-2 leaves the provider key in no event', async () => {
-    const { events } = await runToEnd(stack, {
+  it('SEC-2 leaves the provider key in no event, no file of the run and no log', async () => {
+    const { run, events } = await runToEnd(stack, {
       engine: { id: 'codex' },
-      input: { prompt: 'greet' },
+      input: { prompt: '[[scenario:print-env]]' },
     });
-    expect(JSON.stringify(events)).not.toMatch(/offline-[0-9a-f]{24}/);
+    expect(JSON.stringify(events)).toContain('PATH=');
+    expect(JSON.stringify(events)).not.toMatch(OFFLINE_KEY);
+    const kept = join(stack.dataDir, 'workdirs', run.runId);
+    expect(readdirSync(kept)).not.toContain('home');
+    for (const folder of [kept, join(stack.dataDir, 'task-logs')]) {
+      for (const file of filesBelow(folder))
+        expect(readFileSync(file, 'latin1'), file).not.toMatch(OFFLINE_KEY);
+    }
+    expect(readFileSync(join(stack.dataDir, 'platform.log'), 'utf8')).not.toMatch(OFFLINE_KEY);
   });
 });
