@@ -62,8 +62,11 @@ export async function dispatchRun(
       await deps.queue.send(message, { delayMs: deps.timing.quotaWaitMs });
       return 'waiting_for_quota';
     case 'lost':
-      // Another delivery was faster, or the run was cancelled: whoever won does the rest.
-      return 'nothing_to_do';
+      // Another delivery was faster, the run was cancelled, or this claim itself landed and its answer was lost. A
+      // claimed run without a task is launched by whoever sees it: all of them ask for the same task.
+      return claim.head?.status === 'starting' && !claim.head.taskArn
+        ? relaunch(deps, claim.head)
+        : 'nothing_to_do';
     case 'claimed':
       if (prepared.refused) {
         return ended(

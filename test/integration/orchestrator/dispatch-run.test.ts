@@ -72,6 +72,24 @@ describe('dispatch', () => {
     expect(await bench.ledger.readHead(head)).toMatchObject({ epoch: 1 });
   });
 
+  it('B95 launches the run whose claim landed although its answer was lost', async () => {
+    const head = await bench.accept();
+    const { ledger } = bench.deps;
+    const sentTwice: typeof ledger.claimForLaunch = async (input) => {
+      await ledger.claimForLaunch(input);
+      return ledger.claimForLaunch(input);
+    };
+    const outcome = await dispatchRun(
+      { ...bench.deps, ledger: { ...ledger, claimForLaunch: sentTwice } },
+      bench.message(head),
+    );
+    expect(outcome).toBe('launched');
+    expect(await bench.ledger.readHead(head)).toMatchObject({
+      epoch: 1,
+      taskArn: expect.any(String),
+    });
+  });
+
   it('B70 tries a refused launch again later, as another attempt with another ticket', async () => {
     const head = await bench.accept();
     bench.onLaunch(async () => ({
