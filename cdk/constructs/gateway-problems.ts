@@ -1,5 +1,5 @@
 import { ResponseType, type RestApi } from 'aws-cdk-lib/aws-apigateway';
-import { ERROR_SPECS, type ErrorCode } from '#shared/contracts/index.ts';
+import { ERROR_SPECS, type ErrorCode, problemType } from '#shared/contracts/index.ts';
 
 /** What API Gateway answers by itself, before or instead of a function, in terms of our error table. */
 const PROBLEMS: readonly (readonly [ResponseType, ErrorCode])[] = [
@@ -41,7 +41,7 @@ export function answerWithProblems(api: RestApi): void {
 function problemTemplate(code: ErrorCode): string {
   const { http, meaning } = ERROR_SPECS[code];
   return JSON.stringify({
-    type: `https://nexusdesk.dev/errors/${code}`,
+    type: problemType(code),
     title: meaning,
     status: http,
     detail: meaning,

@@ -1,11 +1,16 @@
 import type { APIGatewayProxyResult } from 'aws-lambda';
-import { ERROR_SPECS, type PlatformError, type Problem } from '#shared/contracts/index.ts';
+import {
+  ERROR_SPECS,
+  type PlatformError,
+  type Problem,
+  problemType,
+} from '#shared/contracts/index.ts';
 
 /** RFC 9457 problem details of an error of the platform. */
 export function problemOf(error: PlatformError, requestId: string): Problem {
   const { code, message, field, remedy, details } = error.record;
   return {
-    type: `https://nexusdesk.dev/errors/${code}`,
+    type: problemType(code),
     title: ERROR_SPECS[code].meaning,
     status: ERROR_SPECS[code].http,
     detail: message,

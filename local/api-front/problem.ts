@@ -1,5 +1,5 @@
 import type { ServerResponse } from 'node:http';
-import { ERROR_SPECS, type ErrorCode } from '#shared/contracts/index.ts';
+import { ERROR_SPECS, type ErrorCode, problemType } from '#shared/contracts/index.ts';
 
 /** An answer of the front itself, before or instead of a function's. */
 export interface Refusal {
@@ -17,7 +17,7 @@ export function sendProblem(
 ): void {
   const { meaning } = ERROR_SPECS[code];
   const body = JSON.stringify({
-    type: `https://nexusdesk.dev/errors/${code}`,
+    type: problemType(code),
     title: meaning,
     status,
     detail: meaning,

@@ -131,6 +131,11 @@ export const healthSchema = z.strictObject({
   ),
 });
 
+/** `type` of a problem: a name, no address; `docs/errors.md` says what each code means. */
+export function problemType(code: string): string {
+  return `urn:nexusdesk:error:${code}`;
+}
+
 /** RFC 9457 problem details; `code`, `field` and `remedy` come from the error table. */
 export const problemSchema = z.object({
   type: z.string(),
