@@ -1,3 +1,4 @@
+import { availableParallelism } from 'node:os';
 import { defineConfig } from 'vitest/config';
 
 /** The SDK warns on every import under a Node it will leave one day; the project brings its own Node. */
@@ -31,6 +32,8 @@ const KINDS: Readonly<Record<string, Kind>> = {
 
 export default defineConfig({
   test: {
+    // Most tests wait for a child process or a socket: by default one worker fewer than there are cores would run.
+    maxWorkers: Math.max(2, Math.ceil(availableParallelism() * 1.5)),
     projects: Object.entries(KINDS).map(([name, kind]) => ({
       test: {
         name,
