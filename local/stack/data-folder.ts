@@ -27,6 +27,8 @@ export interface DataFolder {
 const PRIVATE_FILES = ['state.sqlite', 'platform.log'];
 const PRIVATE_FOLDERS = ['objects', 'task-logs', 'compile-cache'];
 
+const STACK_PROGRAM = 'local/main.ts';
+
 const portsSchema = z.object({ api: z.number(), aws: z.number(), model: z.number() });
 /** Kept over restarts: tasks that outlived a killed stack must find it again. */
 export type Ports = z.infer<typeof portsSchema>;
@@ -80,8 +82,8 @@ function isAlive(pid: number): boolean {
   if (!Number.isInteger(pid) || pid <= 0 || pid === process.pid) return false;
   try {
     process.kill(pid, 0);
-    // A process id is given out again; only a Node process can be a stack.
-    return readCommand(pid).includes('node');
+    // A process id is given out again.
+    return readCommand(pid).includes(STACK_PROGRAM);
   } catch (error) {
     return (error as NodeJS.ErrnoException).code === 'EPERM';
   }
@@ -89,9 +91,9 @@ function isAlive(pid: number): boolean {
 
 function readCommand(pid: number): string {
   try {
-    return readFileSync(`/proc/${pid}/comm`, 'utf8') + readFileSync(`/proc/${pid}/cmdline`, 'utf8');
+    return readFileSync(`/proc/${pid}/cmdline`, 'utf8');
   } catch {
-    return 'node'; // no /proc on this system
+    return STACK_PROGRAM; // no /proc on this system: rather refuse than share a folder
   }
 }
 
