@@ -8,6 +8,7 @@ import { TASK_CONTAINER_NAME } from '#shared/topology/index.ts';
 import { openDataFolder, readPorts, writeConnection, writePorts } from './data-folder.ts';
 import { DEV_AUDIENCE, DEV_TENANT, openDevIssuer } from './dev-issuer.ts';
 import { chooseModel, deployedEngines, engineLocations, type ModelChoice } from './engines.ts';
+import { findBundledBwrap } from './find-bwrap.ts';
 import { deliverTo, functionOf, loadFunctions, startSources } from './functions.ts';
 import { freePort } from './ports.ts';
 import { provision, TENANT_SECRETS_PREFIX } from './provision.ts';
@@ -166,11 +167,13 @@ function hostEnvironment(
   dataDir: string,
 ): Record<string, string> {
   const { env } = options;
+  const bwrap = findBundledBwrap(programsRoot, env.PATH);
   return {
     PATH: env.PATH ?? '/usr/bin:/bin',
     NEXUSDESK_WORK_ROOT: workRoot,
     NEXUSDESK_PROGRAMS_ROOT: programsRoot,
     NODE_COMPILE_CACHE: join(dataDir, 'compile-cache'),
+    ...(bwrap ? { NEXUSDESK_BWRAP: bwrap } : {}),
     ...pick(env, ['NEXUSDESK_SANDBOX', 'NEXUSDESK_BWRAP', 'NEXUSDESK_GRACE_MS', 'TZ']),
   };
 }
