@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { styleText } from 'node:util';
 import { createTimeline } from '#client/cli/timeline.ts';
 import { NexusDeskClient } from '#client/nexusdesk-client.ts';
-import { isTerminal, RUN_EXIT_CODES } from '#shared/contracts/index.ts';
+import { type AgentEvent, isTerminal, RUN_EXIT_CODES } from '#shared/contracts/index.ts';
 import type { Stack } from './stack.ts';
 
 const DEMO_PROMPT =
@@ -26,12 +26,30 @@ export async function runDemo(stack: Stack): Promise<number> {
     write: (line) => console.log(line),
     color: process.stdout.hasColors?.() ?? false,
   });
-  for await (const event of client.streamEvents(executionId)) timeline.event(event);
+  const events: AgentEvent[] = [];
+  for await (const event of client.streamEvents(executionId)) {
+    events.push(event);
+    timeline.event(event);
+  }
   const run = await client.getRun(executionId);
   timeline.finish(run);
+  console.log(`\n  log of the run: ${summaryOf(events)}`);
   const workdir = join(stack.workdirs, executionId, 'work');
   const files = await readdir(workdir, { recursive: true }).catch(() => []);
-  console.log(`\n  files of the run, kept in ${workdir}:`);
+  console.log(`  files of the run, kept in ${workdir}:`);
   for (const file of files) console.log(`    ${file}`);
   return isTerminal(run.status) ? RUN_EXIT_CODES[run.status] : 70;
+}
+
+/** The events by their own names, as they are stored and published: `run.queued → run.started → …`. */
+function summaryOf(events: readonly AgentEvent[]): string {
+  const tools = (kind: string) =>
+    events.filter(
+      ({ eventType, payload }) =>
+        eventType === 'tool.completed' && (payload as { kind?: string }).kind === kind,
+    ).length;
+  const milestones = events
+    .map(({ eventType }) => eventType)
+    .filter((type) => type.startsWith('run.') || type === 'usage.updated');
+  return `${events.length} events · ${milestones.join(' → ')} · commands: ${tools('command')}, file changes: ${tools('file_change')}`;
 }
