@@ -47,11 +47,8 @@ const outcome = await runHost({
   },
   sandbox,
   workRoot: env.workRoot,
-  limits: {
-    ...DEFAULT_HOST_LIMITS,
-    graceMs: env.graceMs,
-    onFault: (error) => log.error({ error }, 'fault of the host'),
-  },
+  limits: { ...DEFAULT_HOST_LIMITS, graceMs: env.graceMs },
+  onFault: (error) => log.error({ error }, 'fault of the host'),
   clock: systemClock,
   taskStopping: taskStopping.signal,
 });

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import { listen } from '#local/http/listen.ts';
 import type { LambdaInvoker } from '#local/lambda/index.ts';
 import { authorize } from './authorize.ts';
 import { type Refusal, sendProblem } from './problem.ts';
@@ -62,28 +62,18 @@ const MAX_HEADERS = 200;
  */
 export async function startApiFront(options: ApiFrontOptions): Promise<ApiFront> {
   const front = new Front(options);
-  const host = options.host ?? '127.0.0.1';
   const server = createServer({ maxHeaderSize: MAX_HEADER_BYTES }, (request, response) =>
     front.take(request, response),
   );
   server.maxHeadersCount = MAX_HEADERS;
   // Above what clients keep idle connections for: they, not we, close a connection they may be about to use.
   server.keepAliveTimeout = 75_000;
-  await new Promise<void>((resolve, reject) => {
-    server.once('error', reject);
-    server.listen(options.port ?? 0, host, () => {
-      server.off('error', reject);
-      resolve();
-    });
-  });
-  const { port } = server.address() as AddressInfo;
+  const listening = await listen(server, options);
   return {
-    url: `http://${host}:${port}`,
-    port,
+    url: listening.url,
+    port: listening.port,
     async close() {
-      const closed = new Promise<void>((resolve) => server.close(() => resolve()));
-      server.closeAllConnections();
-      await closed;
+      await listening.close();
       await front.idle();
     },
   };

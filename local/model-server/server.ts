@@ -1,11 +1,10 @@
-import { once } from 'node:events';
 import {
   createServer,
   type IncomingHttpHeaders,
   type IncomingMessage,
   type ServerResponse,
 } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import { listen } from '#local/http/listen.ts';
 import { type ModelRequest, parseModelRequest } from './model-request.ts';
 import type { ModelStep } from './model-step.ts';
 import { writeStep } from './write-step.ts';
@@ -60,7 +59,6 @@ const MAX_BODY_BYTES = 64 * 1024 * 1024;
 export async function startScriptedModelServer(
   options: ScriptedModelServerOptions,
 ): Promise<ScriptedModelServer> {
-  const host = options.host ?? '127.0.0.1';
   const requests: RecordedRequest[] = [];
   let turn = 0;
 
@@ -97,19 +95,12 @@ export async function startScriptedModelServer(
       } else response.destroy();
     });
   });
-  server.listen(options.port ?? 0, host);
-  await once(server, 'listening');
-  const url = `http://${host}:${(server.address() as AddressInfo).port}`;
+  const { url, close } = await listen(server, options);
   return {
     url,
     baseUrl: `${url}/v1`,
     requests,
-    close: async () => {
-      const closed = once(server, 'close');
-      server.close();
-      server.closeAllConnections();
-      await closed;
-    },
+    close,
   };
 }
 

@@ -14,6 +14,7 @@ import {
   startStreamSource,
 } from '#local/lambda/index.ts';
 import { FUNCTIONS, type FunctionEntry } from '#shared/topology/index.ts';
+import { PLACE } from './place.ts';
 import type { Provisioned } from './provision.ts';
 
 export type Functions = ReadonlyMap<string, LambdaInvoker>;
@@ -64,14 +65,13 @@ function startSource(
   const invoker = functionOf(options.functions, entry.name);
   const { trigger } = entry;
   const { provisioned, state } = options;
-  const place = { region: 'us-east-1', accountId: '000000000000' };
   switch (trigger.kind) {
     case 'queue':
       return startSqsSource({
         sqs: new SQSClient({}),
         queueUrl:
           trigger.queue === 'runs' ? provisioned.runsQueueUrl : provisioned.deadLetterQueueUrl,
-        region: place.region,
+        region: PLACE.region,
         invoker,
         batchSize: trigger.batchSize,
         maxConcurrency: trigger.maxConcurrency,
@@ -95,7 +95,7 @@ function startSource(
         everyMs: options.sweepEveryMs,
         invoker,
         state,
-        ...place,
+        ...PLACE,
       });
     case 'http':
     case 'authorizer':

@@ -22,6 +22,7 @@ import { CreateQueueCommand, GetQueueAttributesCommand, SQSClient } from '@aws-s
 import { RUNS_QUEUE_MAX_RECEIVES, TASK_CONTAINER_NAME } from '#shared/topology/index.ts';
 import { ignore } from './ignore.ts';
 import { makeTable } from './make-table.ts';
+import { PLACE } from './place.ts';
 
 export const HOST_IMAGE = 'nexusdesk/runtime-host';
 export const TENANT_SECRETS_PREFIX = 'nexusdesk/local/tenants/';
@@ -112,7 +113,7 @@ async function makeBus(client: EventBridgeClient): Promise<void> {
       Targets: [
         {
           Id: 'function',
-          Arn: `arn:aws:lambda:us-east-1:000000000000:function:${STOPPED_TASK_TARGET}`,
+          Arn: `arn:aws:lambda:${PLACE.region}:${PLACE.accountId}:function:${STOPPED_TASK_TARGET}`,
         },
       ],
     }),

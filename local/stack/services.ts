@@ -7,10 +7,8 @@ import { openS3 } from '#local/aws/s3/s3.ts';
 import { openSecrets } from '#local/aws/secrets/secrets.ts';
 import { openSqs } from '#local/aws/sqs/sqs.ts';
 import type { DataFolder } from './data-folder.ts';
+import { PLACE } from './place.ts';
 import { HOST_IMAGE } from './provision.ts';
-
-const REGION = 'us-east-1';
-const ACCOUNT = '000000000000';
 
 export interface Services {
   readonly endpoint: AwsEndpoint;
@@ -29,7 +27,7 @@ export async function startServices(options: {
   deliver: (functionName: string, event: object) => Promise<void>;
 }): Promise<Services> {
   const { state, folder } = options;
-  const place = { state, region: REGION, accountId: ACCOUNT };
+  const place = { state, ...PLACE };
   const events = openEvents({
     ...place,
     deliver: (target, event) => options.deliver(target.arn.split(':').at(-1) ?? '', event),
@@ -72,7 +70,7 @@ export async function startServices(options: {
 export function sdkEnvironment(endpointUrl: string): Record<string, string> {
   return {
     AWS_ENDPOINT_URL: endpointUrl,
-    AWS_REGION: REGION,
+    AWS_REGION: PLACE.region,
     AWS_ACCESS_KEY_ID: 'local',
     AWS_SECRET_ACCESS_KEY: 'local',
     AWS_EC2_METADATA_DISABLED: 'true',

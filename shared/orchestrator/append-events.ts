@@ -7,7 +7,7 @@ import {
   type NewEvent,
   PlatformError,
 } from '#shared/contracts/index.ts';
-import type { LogPosition, RunLedger } from '#shared/runs/index.ts';
+import type { AppendOutcome, RunLedger } from '#shared/runs/index.ts';
 
 export interface AppendDeps {
   readonly ledger: RunLedger;
@@ -24,13 +24,12 @@ export async function appendEvents(
   scope: ExecutionScope,
   request: AppendRequest,
 ): Promise<AppendReply> {
-  const { traceId } = deps.tokens.verifyPosition(request.cursor);
   const appended = await appendBatch(deps, scope, request.cursor, request.batch);
   return {
     cursor: deps.tokens.signPosition({
       runId: scope.runId,
       epoch: scope.epoch,
-      traceId,
+      traceId: appended.traceId,
       ...appended.position,
     }),
     storedThrough: appended.storedThrough,
@@ -38,12 +37,14 @@ export async function appendEvents(
   };
 }
 
+type Stored = Extract<AppendOutcome, { outcome: 'stored' }>;
+
 export async function appendBatch(
   deps: AppendDeps,
   scope: ExecutionScope,
   cursor: string,
   batch: EventBatch,
-): Promise<{ position: LogPosition; storedThrough: number; platformEvents: readonly NewEvent[] }> {
+): Promise<Stored & { traceId: string }> {
   const position = deps.tokens.verifyPosition(cursor);
   if (position.runId !== scope.runId || position.epoch !== scope.epoch) {
     throw new PlatformError('invalid_cursor', 'this cursor is of another run or attempt', {
@@ -59,7 +60,7 @@ export async function appendBatch(
     events: batch.events,
   });
   if (appended.outcome === 'fenced') throw authorityLost(appended.by);
-  return appended;
+  return { ...appended, traceId: position.traceId };
 }
 
 export function authorityLost(by: string): PlatformError {

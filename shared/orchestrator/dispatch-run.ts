@@ -113,7 +113,6 @@ async function prepareAttempt(
   };
   const snapshot: AttemptSnapshot = {
     request,
-    capabilities: layers,
     policyVersion: POLICY_VERSION,
     credentialNames: descriptor.credentialNames(specification.config),
   };

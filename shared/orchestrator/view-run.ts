@@ -31,7 +31,7 @@ export async function viewRun(ledger: RunLedger, ref: RunRef): Promise<RunView> 
     deadlineAt: head.deadlineAt,
     ...(head.cancelRequestedAt ? { cancelRequestedAt: head.cancelRequestedAt } : {}),
     ...(snapshot
-      ? { capabilities: snapshot.capabilities, policyVersion: snapshot.policyVersion }
+      ? { capabilities: snapshot.request.capabilities, policyVersion: snapshot.policyVersion }
       : {}),
     usage: head.usage,
     ...(ending?.result ? { result: ending.result } : {}),

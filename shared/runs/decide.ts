@@ -144,7 +144,7 @@ function whenRunning(head: RunHead, evidence: Evidence): Decision {
     case 'host_result':
       return fromResult(head, evidence.result);
     case 'task_stopped':
-      return hostLost(
+      return retryOrFail(
         head,
         evidence.outOfMemory
           ? executionError('memory_limit', `the task ran out of memory: ${evidence.reason}`, {
@@ -156,7 +156,7 @@ function whenRunning(head: RunHead, evidence: Evidence): Decision {
       );
     case 'lease_expired':
       if (evidence.task === 'running' || evidence.task === 'unknown') return STAY;
-      return hostLost(
+      return retryOrFail(
         head,
         executionError('host_lost', `the host fell silent and its task is ${evidence.task}`, {
           sideEffects: 'maybe',
@@ -194,10 +194,6 @@ function fromResult(head: RunHead, result: ExecutionResult): Decision {
   };
   if (result.status !== 'failed' || !result.error) return ended;
   return mayRetry(head, result.error) ? { action: 'requeue', error: result.error } : ended;
-}
-
-function hostLost(head: RunHead, error: ExecutionError): Decision {
-  return retryOrFail(head, error);
 }
 
 function retryOrFail(head: RunHead, error: ExecutionError): Decision {

@@ -26,18 +26,19 @@ export async function claimForLaunch(
   const { head, snapshot, leaseExpiresAt, now } = input;
   const epoch = head.epoch + 1;
   const attempt = head.attempt + 1;
+  const claimed = {
+    status: 'starting',
+    epoch,
+    attempt,
+    leaseExpiresAt,
+    quotaShard: QUOTA_SHARD,
+    dueAt: earlier(leaseExpiresAt, head.deadlineAt),
+  } as const;
   const outcome = await table.transact([
     {
       update: headKey(head),
       change: {
-        set: {
-          status: 'starting',
-          epoch,
-          attempt,
-          leaseExpiresAt,
-          quotaShard: QUOTA_SHARD,
-          dueAt: earlier(leaseExpiresAt, head.deadlineAt),
-        },
+        set: claimed,
         remove: ['hostInstanceId', 'taskArn'],
       },
       when: all(mayBecome('starting'), unchangedSince(head)),
@@ -62,15 +63,7 @@ export async function claimForLaunch(
     const { hostInstanceId: _host, taskArn: _task, ...rest } = head;
     return {
       outcome: 'claimed',
-      head: {
-        ...rest,
-        status: 'starting',
-        epoch,
-        attempt,
-        leaseExpiresAt,
-        quotaShard: QUOTA_SHARD,
-        dueAt: earlier(leaseExpiresAt, head.deadlineAt),
-      },
+      head: { ...rest, ...claimed },
     };
   }
   const [headRefused] = outcome.refused;
@@ -151,11 +144,11 @@ export async function moveTimer(
   );
 }
 
-export function headWrite(outcome: WriteOutcome): HeadWrite {
+function headWrite(outcome: WriteOutcome): HeadWrite {
   if (outcome.applied) return { outcome: 'applied', head: fromHeadItem(outcome.item) };
   return { outcome: 'refused', head: outcome.existing && fromHeadItem(outcome.existing) };
 }
 
-export function earlier(a: string, b: string): string {
+function earlier(a: string, b: string): string {
   return a < b ? a : b;
 }

@@ -1,6 +1,5 @@
 import { z } from 'zod';
 import {
-  capabilityLayersSchema,
   engineTripleSchema,
   executionErrorSchema,
   executionRequestSchema,
@@ -58,7 +57,6 @@ export async function readSpecification(
 
 const snapshotItemSchema = z.object({
   request: executionRequestSchema,
-  capabilities: capabilityLayersSchema,
   policyVersion: z.string(),
   credentialNames: z.array(z.string()),
 });

@@ -1,5 +1,4 @@
 import type {
-  CapabilityLayers,
   ExecutionError,
   ExecutionRequest,
   ExecutionResult,
@@ -22,8 +21,8 @@ export interface RunSpecification {
 
 /** What one attempt was allowed and given (CAP-4). Immutable, one per epoch. */
 export interface AttemptSnapshot {
+  /** Holds the three capability layers too. */
   readonly request: ExecutionRequest;
-  readonly capabilities: CapabilityLayers;
   readonly policyVersion: string;
   readonly credentialNames: readonly string[];
 }

@@ -12,8 +12,6 @@ export interface HostLimits {
   readonly memoryBytes: number;
   /** Between the polite signal and SIGKILL. */
   readonly graceMs: number;
-  /** Told of faults of the host's own code, for its log. */
-  readonly onFault?: (error: unknown) => void;
 }
 
 export const DEFAULT_HOST_LIMITS: HostLimits = {

@@ -34,6 +34,8 @@ export interface HostOptions {
   readonly workRoot: string;
   readonly limits: HostLimits;
   readonly clock: Clock;
+  /** Told of faults of the host's own code, for its log. */
+  readonly onFault: (error: unknown) => void;
   /** Aborted when the task itself is told to stop (SIGTERM). */
   readonly taskStopping: AbortSignal;
 }
@@ -190,7 +192,7 @@ async function execute(
     }
   } catch (error) {
     const { record } = toPlatformError(error);
-    if (record.code === 'internal') options.limits.onFault?.(error);
+    if (record.code === 'internal') options.onFault(error);
     return failedResult(record);
   }
 }

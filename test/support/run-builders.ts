@@ -65,7 +65,6 @@ export function snapshotOf(head: RunHead): AttemptSnapshot {
       deadlineAt: head.deadlineAt,
       trace: { traceId: head.traceId },
     },
-    capabilities: layers,
     policyVersion: 'test',
     credentialNames: [],
   };

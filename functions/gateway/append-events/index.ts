@@ -1,21 +1,19 @@
 import { SecretsManagerClient } from '@aws-sdk/client-secrets-manager';
-import { createExecutionTokens } from '#shared/auth/index.ts';
-import { systemClock } from '#shared/kit/clock.ts';
 import { openLedger } from '../../kit/dynamo-ledger.ts';
 import { openLogger } from '../../kit/logger.ts';
 import { readEnv } from '../../kit/read-env.ts';
-import { secretReader } from '../../kit/secrets-reader.ts';
+import { executionTokensOf } from '../../kit/secrets-reader.ts';
 import { appendEventsHandler } from './handler.ts';
 
 const env = readEnv('TABLE_NAME', 'SIGNING_SECRET_ID');
-const signingSecret = secretReader(new SecretsManagerClient({}), env.SIGNING_SECRET_ID);
+const executionTokens = executionTokensOf(new SecretsManagerClient({}), env.SIGNING_SECRET_ID);
 const log = openLogger('append-events');
 const ledger = openLedger(env.TABLE_NAME);
 
 export const handler = appendEventsHandler(
   async () => ({
     ledger,
-    tokens: createExecutionTokens(await signingSecret(), systemClock.now),
+    tokens: await executionTokens(),
   }),
   log,
 );

@@ -1,16 +1,15 @@
 import { SecretsManagerClient } from '@aws-sdk/client-secrets-manager';
-import { createExecutionTokens } from '#shared/auth/index.ts';
 import { SecretsVault } from '#shared/credentials/secrets-vault.ts';
 import { systemClock } from '#shared/kit/clock.ts';
 import { openLedger } from '../../kit/dynamo-ledger.ts';
 import { openLogger } from '../../kit/logger.ts';
 import { readEnv, readTiming } from '../../kit/read-env.ts';
-import { secretReader } from '../../kit/secrets-reader.ts';
+import { executionTokensOf } from '../../kit/secrets-reader.ts';
 import { claimRunHandler } from './handler.ts';
 
 const env = readEnv('TABLE_NAME', 'SIGNING_SECRET_ID', 'TENANT_SECRETS_PREFIX');
 const secrets = new SecretsManagerClient({});
-const signingSecret = secretReader(secrets, env.SIGNING_SECRET_ID);
+const executionTokens = executionTokensOf(secrets, env.SIGNING_SECRET_ID);
 const log = openLogger('claim-run');
 const ledger = openLedger(env.TABLE_NAME);
 const vault = new SecretsVault(secrets);
@@ -21,7 +20,7 @@ export const handler = claimRunHandler(
     ledger,
     vault,
     secretsPrefix: env.TENANT_SECRETS_PREFIX,
-    tokens: createExecutionTokens(await signingSecret(), systemClock.now),
+    tokens: await executionTokens(),
     timing,
     clock: systemClock,
     log,

@@ -1,7 +1,6 @@
 import { ECSClient } from '@aws-sdk/client-ecs';
 import { SecretsManagerClient } from '@aws-sdk/client-secrets-manager';
 import { SQSClient } from '@aws-sdk/client-sqs';
-import { createExecutionTokens } from '#shared/auth/index.ts';
 import { engineRegistry } from '#shared/engines/index.ts';
 import { systemClock } from '#shared/kit/clock.ts';
 import { EcsTaskLauncher } from '#shared/orchestrator/ecs-task-launcher.ts';
@@ -9,7 +8,7 @@ import { SqsRunQueue } from '#shared/orchestrator/sqs-run-queue.ts';
 import { openLedger } from '../../kit/dynamo-ledger.ts';
 import { openLogger } from '../../kit/logger.ts';
 import { readEnv, readTiming } from '../../kit/read-env.ts';
-import { secretReader } from '../../kit/secrets-reader.ts';
+import { executionTokensOf } from '../../kit/secrets-reader.ts';
 import { dispatchRunHandler } from './handler.ts';
 
 const env = readEnv(
@@ -24,7 +23,7 @@ const env = readEnv(
   'SIGNING_SECRET_ID',
   'DEPLOYED_ENGINES',
 );
-const signingSecret = secretReader(new SecretsManagerClient({}), env.SIGNING_SECRET_ID);
+const executionTokens = executionTokensOf(new SecretsManagerClient({}), env.SIGNING_SECRET_ID);
 const log = openLogger('dispatch-run');
 const standing = {
   ledger: openLedger(env.TABLE_NAME),
@@ -47,7 +46,7 @@ const standing = {
 export const handler = dispatchRunHandler(
   async () => ({
     ...standing,
-    tokens: createExecutionTokens(await signingSecret(), systemClock.now),
+    tokens: await executionTokens(),
   }),
   log,
 );

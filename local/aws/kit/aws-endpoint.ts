@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import { listen } from '#local/http/listen.ts';
 import { AwsError } from './aws-error.ts';
 
 /** What an operation may know of the connection that asked: `signal` aborts when the client goes away. */
@@ -49,7 +49,6 @@ export async function startAwsEndpoint(options: {
       service.targetPrefixes.map((prefix) => [prefix, service] as const),
     ),
   );
-  const host = options.host ?? '127.0.0.1';
   const server = createServer((request, response) => {
     const target = request.headers['x-amz-target'];
     if (typeof target !== 'string') {
@@ -60,21 +59,12 @@ export async function startAwsEndpoint(options: {
     void answer(byPrefix, target, request, response);
   });
   server.keepAliveTimeout = 60_000;
-  await new Promise<void>((resolve, reject) => {
-    server.once('error', reject);
-    server.listen(options.port ?? 0, host, () => {
-      server.off('error', reject);
-      resolve();
-    });
-  });
-  const { port } = server.address() as AddressInfo;
+  const listening = await listen(server, options);
   return {
-    url: `http://${host}:${port}`,
-    port,
+    url: listening.url,
+    port: listening.port,
     async close() {
-      const closed = new Promise<void>((resolve) => server.close(() => resolve()));
-      server.closeAllConnections();
-      await closed;
+      await listening.close();
       for (const service of options.services) await service.close();
     },
   };
