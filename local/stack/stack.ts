@@ -36,8 +36,15 @@ export interface Stack {
 }
 
 const PREFERRED_API_PORT = 4_520;
+const SWEEP_EVERY_MS = 5_000;
 /** A person watches: everything is looked at more often than in the cloud. */
 const LOCAL_TIMING = {
+  // One look in each invocation, of which there are enough.
+  sweepEveryMs: SWEEP_EVERY_MS,
+  sweepForMs: SWEEP_EVERY_MS,
+  orphanCheckMs: 20_000,
+  orphanGraceMs: 20_000,
+  silentStopMs: 180_000,
   launchLeaseMs: 60_000,
   leaseMs: 15_000,
   heartbeatEveryMs: 2_000,
@@ -47,7 +54,6 @@ const LOCAL_TIMING = {
   requeueBaseMs: 500,
   quotaWaitMs: 1_000,
 };
-const SWEEP_EVERY_MS = 5_000;
 /** Longer than an engine's grace and the report of its result. */
 const STOP_TIMEOUT_SECONDS = 30;
 

@@ -1,17 +1,20 @@
 import {
   ConflictException,
-  DescribeTasksCommand,
   type ECSClient,
-  InvalidParameterException,
   RunTaskCommand,
   type RunTaskCommandInput,
-  type RunTaskCommandOutput,
-  StopTaskCommand,
 } from '@aws-sdk/client-ecs';
-import { executionError } from '#shared/contracts/index.ts';
-import type { TaskState } from '#shared/runs/index.ts';
+import { executionError, PlatformError } from '#shared/contracts/index.ts';
 import { TASK_ENVIRONMENT } from '#shared/topology/index.ts';
-import type { LaunchOutcome, LaunchRequest, TaskControl, TaskLauncher } from './ports.ts';
+import { EcsTaskControl, sightOf } from './ecs-task-control.ts';
+import {
+  answerOfException,
+  answerOfFailure,
+  describeFault,
+  type LaunchAnswer,
+} from './launch-answers.ts';
+import type { LaunchOutcome, LaunchRequest, TaskLauncher, TaskSight } from './ports.ts';
+import { publicReason } from './public-reason.ts';
 import { launchToken, taskStartedBy } from './task-identity.ts';
 
 export interface EcsTaskSettings {
@@ -24,45 +27,10 @@ export interface EcsTaskSettings {
   readonly gatewayUrl: string;
 }
 
-/** What `failures[].reason` says when trying again cannot help. */
-const PERMANENT_FAILURES = /^(MISSING|INACTIVE|ACCESS_DENIED)/;
-
-/** Stops and looks at tasks of one cluster. */
-export class EcsTaskControl implements TaskControl {
-  protected readonly client: ECSClient;
-  protected readonly clusterArn: string;
-
-  constructor(client: ECSClient, clusterArn: string) {
-    this.client = client;
-    this.clusterArn = clusterArn;
-  }
-
-  async stop(taskArn: string, reason: string): Promise<void> {
-    try {
-      await this.client.send(
-        new StopTaskCommand({
-          cluster: this.clusterArn,
-          task: taskArn,
-          reason: reason.slice(0, 200),
-        }),
-      );
-    } catch (error) {
-      // The control plane forgets stopped tasks after a while.
-      if (error instanceof InvalidParameterException) return;
-      throw error;
-    }
-  }
-
-  async state(taskArn: string): Promise<TaskState> {
-    const reply = await this.client.send(
-      new DescribeTasksCommand({ cluster: this.clusterArn, tasks: [taskArn] }),
-    );
-    const task = reply.tasks?.[0];
-    if (!task)
-      return reply.failures?.some(({ reason }) => reason === 'MISSING') ? 'missing' : 'unknown';
-    return task.lastStatus === 'STOPPED' ? 'stopped' : 'running';
-  }
-}
+/** A call whose answer was lost is made once more at once: the same token buys the same task. */
+const CALLS = 2;
+/** Of the overrides as JSON; the service refuses more (B73, B82). */
+const MOST_OVERRIDES = 8_192;
 
 /** One isolated Fargate task for one attempt. The task is told its run, the gateway and a one-time ticket: no more. */
 export class EcsTaskLauncher extends EcsTaskControl implements TaskLauncher {
@@ -74,31 +42,61 @@ export class EcsTaskLauncher extends EcsTaskControl implements TaskLauncher {
   }
 
   async launch(request: LaunchRequest): Promise<LaunchOutcome> {
-    let reply: RunTaskCommandOutput;
-    try {
-      reply = await this.client.send(new RunTaskCommand(this.#input(request)));
-    } catch (error) {
-      // Launched before with other parameters (a deployment came between): that task is the one.
-      if (error instanceof ConflictException) {
-        const [taskArn] = error.resourceIds ?? [];
-        if (taskArn) return { outcome: 'launched', taskArn };
-      }
-      throw error;
+    const input = this.#input(request);
+    const { length } = JSON.stringify(input.overrides);
+    if (length > MOST_OVERRIDES) {
+      return refused('rejected', `its overrides have ${length} characters of at most 8192`);
     }
-    const { tasks, failures } = reply;
-    const taskArn = tasks?.[0]?.taskArn;
-    if (taskArn) return { outcome: 'launched', taskArn };
-    const reason =
-      failures?.map((failure) => failure.detail ?? failure.reason).join('; ') || 'no task was made';
-    return {
-      outcome: 'refused',
-      error: executionError('launch_failed', `the task was not started: ${reason}`),
-      permanent:
-        failures?.some((failure) => PERMANENT_FAILURES.test(failure.reason ?? '')) ?? false,
-    };
+    const faults: unknown[] = [];
+    let answer: LaunchAnswer = 'unsure';
+    while (faults.length < CALLS && answer === 'unsure') {
+      try {
+        return await this.#run(input);
+      } catch (error) {
+        faults.push(error);
+        answer = answerOfException(error);
+      }
+    }
+    // A call that was refused has made nothing, but one before it may have.
+    if (faults.length > 1 || answer === 'unsure') {
+      const found = await this.find(request.ref, request.epoch).catch((error: unknown) => {
+        faults.push(error);
+        answer = 'unsure';
+        return undefined;
+      });
+      if (found) return launched(found);
+    }
+    const told = faults.map(describeFault).join('; then ');
+    if (answer !== 'unsure') return refused(answer, told);
+    throw new PlatformError('launch_failed', `nobody knows whether the task was made: ${told}`, {
+      cause: new AggregateError(faults),
+    });
   }
 
-  #input(request: LaunchRequest): RunTaskCommandInput {
+  async #run(input: RunTaskCommandInput): Promise<LaunchOutcome> {
+    try {
+      const { tasks, failures = [] } = await this.client.send(new RunTaskCommand(input));
+      const [task] = tasks ?? [];
+      if (task?.taskArn) return launched(sightOf(task.taskArn, task));
+      const reasons = failures.map(({ reason, detail }) =>
+        [reason, detail].filter(Boolean).join(': '),
+      );
+      return refused(
+        failures.some(({ reason }) => answerOfFailure(reason) === 'rejected')
+          ? 'rejected'
+          : 'no_room',
+        reasons.join('; ') || 'no task was made, and no reason given',
+      );
+    } catch (error) {
+      // Launched before with other parameters (a deployment came between): that task is the one.
+      const [taskArn] = error instanceof ConflictException ? (error.resourceIds ?? []) : [];
+      if (!taskArn) throw error;
+      const [sight] = await this.look([taskArn]);
+      return launched(sight ?? { taskArn, state: 'unknown' });
+    }
+  }
+
+  #input(request: LaunchRequest): RunTaskCommandInput & { overrides: object } {
     const { ref, epoch, ticket } = request;
     const { subnets, securityGroups } = this.#settings;
     return {
@@ -129,4 +127,19 @@ export class EcsTaskLauncher extends EcsTaskControl implements TaskLauncher {
       },
     };
   }
+}
+
+/** A token asked with again answers the task as it is now: one that has stopped is no launch. */
+function launched({ taskArn, stop }: TaskSight): LaunchOutcome {
+  return stop ? { outcome: 'stopped', taskArn, stop } : { outcome: 'launched', taskArn };
+}
+
+function refused(answer: 'rejected' | 'no_room', why: string): LaunchOutcome {
+  return {
+    outcome: 'refused',
+    error: executionError('launch_failed', publicReason(`the task was not started: ${why}`), {
+      details: { answer },
+    }),
+    permanent: answer === 'rejected',
+  };
 }

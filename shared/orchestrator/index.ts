@@ -3,9 +3,9 @@ export { appendEvents } from './append-events.ts';
 export { cancelRun } from './cancel-run.ts';
 export { describeEngines } from './describe-engines.ts';
 export { type DispatchDeps, dispatchRun } from './dispatch-run.ts';
+export type { BusEvent, BusRefusal, EventBus } from './event-bus.ts';
+export type { ParkedRun, ParkedRuns } from './parked-runs.ts';
 export type {
-  BusEvent,
-  EventBus,
   Ids,
   LaunchOutcome,
   LaunchRequest,
@@ -13,8 +13,9 @@ export type {
   RunQueue,
   TaskControl,
   TaskLauncher,
+  TaskSight,
 } from './ports.ts';
-export { type OutboxPage, relayOutbox } from './relay-outbox.ts';
+export { type RelayDeps, relayOutbox, type StreamedPage } from './relay-outbox.ts';
 export { renewLease } from './renew-lease.ts';
 export { reportResult } from './report-result.ts';
 export {
@@ -25,7 +26,11 @@ export {
 } from './settings.ts';
 export { type SettleDeps, type Settlement, settleRun } from './settle-run.ts';
 export { settleStoppedTask, taskStoppedEventSchema } from './settle-stopped-task.ts';
+export { orphanTasksChore } from './stop-orphan-tasks.ts';
+export type { FailureInbox, FailureNotice, GivenUpPages, StreamFailures } from './stream-failures.ts';
 export { type EventSink, openEventStream } from './stream-run-events.ts';
 export { submitRun } from './submit-run.ts';
-export { sweepDueRuns } from './sweep-due-runs.ts';
+export { newSweepMemory, type SweepMemory, sweepDueRuns } from './sweep-due-runs.ts';
+export { type Chore, openSweeper, type Sweeper } from './sweeper.ts';
+export { readTaskStop, type TaskStop } from './task-stop.ts';
 export { listRuns, pageEvents, viewRun } from './view-run.ts';

@@ -13,6 +13,19 @@ export const timingSchema = z.strictObject({
   queuedCheckMs: ms.default(60_000),
   /** A run still cancelling after this has its task looked at again. */
   cancelCheckMs: ms.default(30_000),
+  /** The sweeper looks this often: a lost host is noticed within a lease and one look. */
+  sweepEveryMs: ms.default(12_000),
+  /** So long one invocation of the sweeper goes on looking: until its schedule starts the next one. */
+  sweepForMs: ms.default(60_000),
+  /**
+   * A task whose host says nothing for this long after its lease is stopped. Longer than a host goes on trying to reach
+   * a gateway that fails.
+   */
+  silentStopMs: ms.default(300_000),
+  /** The tasks of the cluster are held against the ledger this often. */
+  orphanCheckMs: ms.default(60_000),
+  /** A task is left alone for this long after its run ended: its host is putting things away. */
+  orphanGraceMs: ms.default(60_000),
   /** Hosts enforce the deadline themselves; the platform steps in this much later. */
   deadlineGraceMs: ms.default(60_000),
   /** First wait before another attempt; doubles each time. */

@@ -1,9 +1,17 @@
 import { z } from 'zod';
 import type { Logger } from './ports.ts';
-import { type SettleDeps, type Settlement, settleRun } from './settle-run.ts';
+import type { SettleDeps, Settlement } from './settle-run.ts';
+import { settleTaskStop } from './settle-task-stop.ts';
 import { executionScopeOfTask } from './task-identity.ts';
+import { readTaskStop } from './task-stop.ts';
 
-/** The part of an "ECS Task State Change" event that is read. `exitCode` is absent when the container never started. */
+/**
+ * The part of an "ECS Task State Change" event that is read. `exitCode` is absent when the container never started.
+ *
+ * B77: events repeat and come in any order, and would be ordered by `detail.version` (a number; the `version` of the
+ * envelope is always "0"). Nothing here compares versions: only STOPPED is acted on, which no task leaves, and what it
+ * means for the run is decided on the head, by the epoch that the task was started for.
+ */
 export const taskStoppedEventSchema = z.object({
   detail: z.object({
     taskArn: z.string(),
@@ -11,29 +19,9 @@ export const taskStoppedEventSchema = z.object({
     startedBy: z.string().optional(),
     stopCode: z.string().optional(),
     stoppedReason: z.string().optional(),
-    version: z.number().optional(),
-    group: z.string().optional(),
-    tags: z.unknown().optional(),
     containers: z
-      .array(
-        z.object({
-          name: z.string().optional(),
-          exitCode: z.number().optional(),
-          reason: z.string().optional(),
-        }),
-      )
+      .array(z.object({ exitCode: z.number().optional(), reason: z.string().optional() }))
       .default([]),
-    overrides: z
-      .object({
-        containerOverrides: z
-          .array(
-            z.object({
-              environment: z.array(z.object({ name: z.string(), value: z.string() })).default([]),
-            }),
-          )
-          .default([]),
-      })
-      .optional(),
   }),
 });
 export type TaskStoppedEvent = z.infer<typeof taskStoppedEventSchema>;
@@ -44,30 +32,17 @@ export async function settleStoppedTask(
   event: TaskStoppedEvent,
 ): Promise<Settlement | { outcome: 'not_ours' }> {
   const { detail } = event;
-  if (detail.lastStatus !== 'STOPPED') return { outcome: 'not_ours' };
-  const scope = executionScopeOfTask(detail.startedBy);
-  if (!scope) return { outcome: 'not_ours' };
-  const reasons = [
-    detail.stopCode,
-    detail.stoppedReason,
-    ...detail.containers.map(({ reason }) => reason),
-  ];
-  const exitCodes = detail.containers.flatMap(({ exitCode }) =>
-    exitCode === undefined ? [] : [exitCode],
-  );
-  const reason = [
-    ...reasons.filter(Boolean),
-    exitCodes.length ? `exit code ${exitCodes.join(', ')}` : 'no exit code',
-  ].join('; ');
-  const settled = await settleRun(deps, scope, {
-    kind: 'task_stopped',
-    epoch: scope.epoch,
-    reason,
-    outOfMemory: reasons.some((text) => text?.startsWith('OutOfMemory')),
-  });
-  deps.log.info(
-    { runId: scope.runId, epoch: scope.epoch, reason, outcome: settled.outcome },
-    'task stopped',
-  );
+  const attempt = executionScopeOfTask(detail.startedBy);
+  if (detail.lastStatus !== 'STOPPED' || !attempt) return { outcome: 'not_ours' };
+  const head = await deps.ledger.readHead(attempt);
+  if (!head) return { outcome: 'not_found' };
+  // Another task of the same attempt (its token was forgotten) is refused by the claim and ends: not the run's end.
+  if (head.epoch === attempt.epoch && head.taskArn && head.taskArn !== detail.taskArn) {
+    return { outcome: 'stayed', head };
+  }
+  const stop = readTaskStop(detail);
+  const settled = await settleTaskStop(deps, attempt, stop);
+  const { runId, epoch } = attempt;
+  deps.log.info({ runId, epoch, ...stop, outcome: settled.outcome }, 'task stopped');
   return settled;
 }

@@ -1,95 +1,193 @@
 import { isoTime } from '#shared/kit/clock.ts';
-import { isActive, type RunHead, type RunRef, type TaskState } from '#shared/runs/index.ts';
+import type { DueCursor, DueTimer, RunHead } from '#shared/runs/index.ts';
 import { DUE_SHARDS } from '#shared/topology/index.ts';
-import type { Logger, RunQueue, TaskControl } from './ports.ts';
-import { type SettleDeps, settleRun } from './settle-run.ts';
+import { type SeenTask, type SweepDeps, sweepRun, taskQuestion } from './sweep-run.ts';
 
-export interface SweepDeps extends SettleDeps {
-  readonly queue: RunQueue;
-  readonly launcher: TaskControl;
-  readonly log: Logger;
+/** Runs of one shard in one tick; what is left stays due. */
+const RUNS_PER_SHARD = 100;
+/** A shard is read in pages of this many timers, and at most this many pages in a tick. */
+const PAGE = 100;
+const PAGES_PER_SHARD = 10;
+/** Reads of one page that are under way at once. */
+const READS_AT_ONCE = 10;
+const FAILURES_KEPT = 10_000;
+
+/** What a sweeper remembers from tick to tick. Losing it costs nothing but repeated looks. */
+export interface SweepMemory {
+  /** Where a shard goes on that had more timers due than a tick takes. */
+  readonly after: Map<number, DueCursor>;
+  /** How often in a row the sweep of a run failed. */
+  readonly failures: Map<string, number>;
 }
 
-/** Bounds one tick; what is left stays due and comes first at the next one. */
-const RUNS_PER_SHARD = 100;
+export function newSweepMemory(): SweepMemory {
+  return { after: new Map(), failures: new Map() };
+}
+
+export interface SweepCount {
+  /** Due runs whose head was read. */
+  readonly looked: number;
+  readonly failed: number;
+}
 
 /**
- * ORC-5: looks at every run whose timer is due, and at nothing else. A timer never ends a run by itself: it makes
- * somebody look at its message, its lease or its task.
+ * ORC-5: one tick of the sweeper. Looks at every run whose timer is due, and at nothing else: finished runs have no
+ * timer, so their number does not matter. Never throws: a shard, a run or an item that cannot be handled is logged
+ * and hides no other.
  */
-export async function sweepDueRuns(deps: SweepDeps): Promise<{ looked: number; failed: number }> {
-  let looked = 0;
+export async function sweepDueRuns(
+  deps: SweepDeps,
+  memory: SweepMemory = newSweepMemory(),
+): Promise<SweepCount> {
+  const shards = Array.from({ length: DUE_SHARDS }, (_, shard) => sweepShard(deps, memory, shard));
+  const counts = await Promise.all(shards);
+  return {
+    looked: counts.reduce((sum, { looked }) => sum + looked, 0),
+    failed: counts.reduce((sum, { failed }) => sum + failed, 0),
+  };
+}
+
+async function sweepShard(
+  deps: SweepDeps,
+  memory: SweepMemory,
+  shard: number,
+): Promise<SweepCount> {
+  const now = isoTime(deps.clock.now());
+  const count = { looked: 0, failed: 0 };
+  try {
+    for (let page = 0; page < PAGES_PER_SHARD && count.looked < RUNS_PER_SHARD; page += 1) {
+      const { timers, after } = await deps.ledger.dueTimers(shard, now, {
+        limit: PAGE,
+        after: memory.after.get(shard),
+      });
+      if (after) memory.after.set(shard, after);
+      else memory.after.delete(shard);
+      logOthers(deps, timers);
+      const swept = await sweepPage(deps, memory, timers.filter(isRun));
+      count.looked += swept.looked;
+      count.failed += swept.failed;
+      if (!after) break;
+    }
+  } catch (error) {
+    // From the beginning next time: the place itself may be what does not work.
+    memory.after.delete(shard);
+    deps.log.error({ shard, error }, 'due timers could not be read');
+    count.failed += 1;
+  }
+  return count;
+}
+
+type RunTimer = DueTimer & { kind: 'run' };
+type DueHead = RunHead & { readonly dueAt: string };
+
+function isRun(timer: DueTimer): timer is RunTimer {
+  return timer.kind === 'run';
+}
+
+/** Items of a newer version of the platform, or of a part that looks after its own. */
+function logOthers(deps: SweepDeps, timers: readonly DueTimer[]): void {
+  const keys = timers.flatMap((timer) => (timer.kind === 'other' ? [timer.key] : []));
+  if (keys.length === 0) return;
+  deps.log.warn({ count: keys.length, first: keys[0] }, 'due items of an unknown kind are left');
+}
+
+async function sweepPage(
+  deps: SweepDeps,
+  memory: SweepMemory,
+  timers: readonly RunTimer[],
+): Promise<SweepCount> {
   let failed = 0;
-  for (let shard = 0; shard < DUE_SHARDS; shard += 1) {
-    for (const ref of await deps.ledger.dueRuns(shard, isoTime(deps.clock.now()), RUNS_PER_SHARD)) {
-      looked += 1;
-      try {
-        await sweepRun(deps, ref);
-      } catch (error) {
-        // One run that cannot be settled must not hide the others.
-        failed += 1;
-        deps.log.error({ runId: ref.runId, error }, 'sweep of a run failed');
-      }
-    }
-  }
-  return { looked, failed };
-}
-
-async function sweepRun(deps: SweepDeps, ref: RunRef): Promise<void> {
-  const head = await deps.ledger.readHead(ref);
-  if (!head?.dueAt) return; // ended meanwhile: the index is a moment behind
+  const fail = async (timer: RunTimer, error: unknown) => {
+    failed += 1;
+    await backOff(deps, memory, timer, error);
+  };
   const now = deps.clock.now();
-  const deadline =
-    Date.parse(head.deadlineAt) + (isActive(head.status) ? deps.timing.deadlineGraceMs : 0);
-  if (deadline <= now) {
-    if (head.taskArn) await deps.launcher.stop(head.taskArn, 'the run is past its deadline');
-    await settleRun(deps, ref, { kind: 'deadline_passed', task: 'unknown' });
-    return;
+  const due = new Map<RunTimer, DueHead>();
+  await atMost(READS_AT_ONCE, timers, async (timer) => {
+    try {
+      const head = await deps.ledger.readHead(timer.ref);
+      // The index is a moment behind: it ended meanwhile, or another tick has moved its timer.
+      if (head?.dueAt && Date.parse(head.dueAt) <= now)
+        due.set(timer, { ...head, dueAt: head.dueAt });
+    } catch (error) {
+      await fail(timer, error);
+    }
+  });
+  const seen = await seeTasks(deps, [...due.values()], now);
+  for (const [timer, head] of due) {
+    try {
+      await sweepRun(deps, head, seen.get(head.runId) ?? { state: 'unknown' });
+      memory.failures.delete(head.runId);
+    } catch (error) {
+      await fail(timer, error);
+    }
   }
-  const next = (await look(deps, head, now)) ?? now;
-  if (next > now) await deps.ledger.moveTimer(ref, head.dueAt, isoTime(Math.min(next, deadline)));
+  return { looked: timers.length, failed };
 }
 
-/** Does what the run's status asks for; answers when to look again, or undefined when the run was settled. */
-async function look(deps: SweepDeps, head: RunHead, now: number): Promise<number | undefined> {
-  const leaseEnds = head.leaseExpiresAt ? Date.parse(head.leaseExpiresAt) : now;
-  switch (head.status) {
-    case 'queued':
-      await deps.queue.send({ schemaVersion: '1', tenantId: head.tenantId, runId: head.runId });
-      return now + deps.timing.queuedCheckMs;
-    case 'starting':
-    case 'running': {
-      if (leaseEnds > now) return leaseEnds;
-      const task = await taskState(deps, head);
-      if (head.status === 'starting' && head.taskArn && task === 'running') {
-        await deps.launcher.stop(head.taskArn, 'no host claimed the run in time');
-      }
-      const settled = await settleRun(deps, head, {
-        kind: 'lease_expired',
-        epoch: head.epoch,
-        task,
-      });
-      return settled.outcome === 'stayed' ? now + deps.timing.leaseMs : undefined;
+/** Asks the control plane for all tasks of a page together. What it does not answer is `unknown`, which ends no run. */
+async function seeTasks(
+  deps: SweepDeps,
+  heads: readonly RunHead[],
+  now: number,
+): Promise<Map<string, SeenTask>> {
+  const seen = new Map<string, SeenTask>();
+  const asked = heads.filter((head) => taskQuestion(head, now) === 'look');
+  try {
+    const arns = asked.flatMap(({ taskArn }) => taskArn ?? []);
+    const sights = arns.length > 0 ? await deps.launcher.look(arns) : [];
+    for (const [index, head] of asked.entries()) {
+      const sight = sights[index];
+      if (sight) seen.set(head.runId, sight);
     }
-    case 'cancelling': {
-      const task = await taskState(deps, head);
-      if (head.taskArn && task === 'running') {
-        await deps.launcher.stop(head.taskArn, 'cancelled on request');
-      }
-      const settled = await settleRun(deps, head, {
-        kind: 'lease_expired',
-        epoch: head.epoch,
-        task,
-      });
-      return settled.outcome === 'stayed' ? now + deps.timing.cancelCheckMs : undefined;
+  } catch (error) {
+    deps.log.error({ tasks: asked.length, error }, 'tasks could not be looked at');
+  }
+  const nameless = heads.filter((head) => taskQuestion(head, now) === 'find');
+  await atMost(READS_AT_ONCE, nameless, async (head) => {
+    try {
+      const sight = await deps.launcher.find(head, head.epoch);
+      seen.set(head.runId, sight ?? { state: 'missing' });
+    } catch (error) {
+      deps.log.error({ runId: head.runId, error }, 'task could not be looked for');
     }
-    default:
-      return undefined;
+  });
+  return seen;
+}
+
+/**
+ * A run that cannot be swept is looked at again at the next tick, and then more and more rarely, so that it takes no
+ * place from the others; never later than a lease, as every live run.
+ */
+async function backOff(
+  deps: SweepDeps,
+  memory: SweepMemory,
+  { ref, dueAt }: RunTimer,
+  error: unknown,
+): Promise<void> {
+  const failures = (memory.failures.get(ref.runId) ?? 0) + 1;
+  if (memory.failures.size >= FAILURES_KEPT) memory.failures.clear();
+  memory.failures.set(ref.runId, failures);
+  deps.log.error({ runId: ref.runId, failures, error }, 'sweep of a run failed');
+  if (failures === 1) return;
+  const { sweepEveryMs, leaseMs } = deps.timing;
+  const delayMs = Math.min(leaseMs, sweepEveryMs * 2 ** Math.min(failures - 2, 10));
+  try {
+    await deps.ledger.moveTimer(ref, dueAt, isoTime(deps.clock.now() + delayMs));
+  } catch (moveError) {
+    deps.log.warn({ runId: ref.runId, error: moveError }, 'timer of a failing run not moved');
   }
 }
 
-async function taskState(deps: SweepDeps, head: RunHead): Promise<TaskState> {
-  if (head.taskArn) return deps.launcher.state(head.taskArn);
-  // No task was recorded and no host ever came: a host that comes now is refused at its claim.
-  return head.hostInstanceId ? 'unknown' : 'missing';
+/** Runs `work` on each item, at most `limit` of them at once. `work` does not reject. */
+async function atMost<T>(
+  limit: number,
+  items: readonly T[],
+  work: (item: T) => Promise<void>,
+): Promise<void> {
+  const queue = [...items];
+  const worker = async () => {
+    for (let item = queue.shift(); item !== undefined; item = queue.shift()) await work(item);
+  };
+  await Promise.all(Array.from({ length: Math.min(limit, items.length) }, worker));
 }

@@ -10,6 +10,7 @@ import {
 } from './dynamo-claim-run.ts';
 import { createRun } from './dynamo-create-run.ts';
 import { finishRun, readEnding, requestCancel, requeueRun } from './dynamo-end-run.ts';
+import { dueTimers } from './dynamo-read-due.ts';
 import {
   dueRuns,
   listRuns,
@@ -42,6 +43,7 @@ export function openDynamoRunLedger(table: Table, clock: Clock): RunLedger {
     readPages: (ref, afterIndex, limit) => readPages(table, ref, afterIndex, limit),
     readEnding: (ref, finalPage) => readEnding(table, ref, finalPage),
     dueRuns: (shard, now, limit) => dueRuns(table, shard, now, limit),
+    dueTimers: (shard, now, options) => dueTimers(table, shard, now, options),
     moveTimer: (ref, seenDueAt, dueAt) => moveTimer(table, ref, seenDueAt, dueAt),
   };
 }

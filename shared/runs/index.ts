@@ -11,6 +11,7 @@ export {
   type PageKind,
   toAgentEvents,
 } from './log-page.ts';
+export type { PageImage } from './page-image.ts';
 export { type ReadEvents, readEvents } from './read-events.ts';
 export type { RunHead, RunRef } from './run-head.ts';
 export type {
@@ -18,6 +19,9 @@ export type {
   AttemptRecord,
   AttemptSnapshot,
   CreateOutcome,
+  DueCursor,
+  DuePage,
+  DueTimer,
   Ending,
   EndOutcome,
   HeadWrite,

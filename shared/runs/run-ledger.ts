@@ -76,6 +76,20 @@ export type EndOutcome =
   /** The head is not as the decision saw it: read again and decide again. */
   | { readonly outcome: 'changed'; readonly head: RunHead | undefined };
 
+/** A timer of the due index: of a run's head, or of an item that this ledger does not know. */
+export type DueTimer =
+  | { readonly kind: 'run'; readonly ref: RunRef; readonly dueAt: string }
+  | { readonly kind: 'other'; readonly key: string; readonly dueAt: string };
+
+/** Opaque. */
+export type DueCursor = Readonly<Record<string, unknown>>;
+
+export interface DuePage {
+  readonly timers: readonly DueTimer[];
+  /** Where the next page begins; undefined after the last one. */
+  readonly after: DueCursor | undefined;
+}
+
 /**
  * The ledger of runs. Every method is one guarded write (or transaction) and safe to repeat: a caller that does not
  * know whether its write landed reads again by identity and converges. Nothing else writes a run's status.
@@ -160,6 +174,12 @@ export interface RunLedger {
 
   /** Runs whose timer is due, oldest first. */
   dueRuns(shard: number, now: string, limit: number): Promise<RunRef[]>;
+  /** Timers that are due, oldest first, a page at a time; a moment behind the heads. */
+  dueTimers(
+    shard: number,
+    now: string,
+    options: { limit: number; after?: DueCursor | undefined },
+  ): Promise<DuePage>;
   /** Moves the timer if it is still the one that was seen. */
   moveTimer(ref: RunRef, seenDueAt: string, dueAt: string): Promise<HeadWrite>;
 }

@@ -6,6 +6,8 @@ import {
   type LaunchOutcome,
   type LaunchRequest,
   type Logger,
+  readTaskStop,
+  type TaskSight,
   timingSchema,
 } from '#shared/orchestrator/index.ts';
 import { openDynamoRunLedger } from '#shared/runs/dynamo-run-ledger.ts';
@@ -28,8 +30,19 @@ export async function openOrchestratorBench() {
   const launches: LaunchRequest[] = [];
   const stops: string[] = [];
   const states = new Map<string, TaskState>();
+  const stopped = new Map<string, Parameters<typeof readTaskStop>[0]>();
   let nextLaunch: ((request: LaunchRequest) => Promise<LaunchOutcome>) | undefined;
-  const taskOf = (request: LaunchRequest) => `arn:task/${request.ref.runId}/${request.epoch}`;
+  const taskOf = (request: Pick<LaunchRequest, 'ref' | 'epoch'>) =>
+    `arn:task/${request.ref.runId}/${request.epoch}`;
+
+  const sight = (taskArn: string): TaskSight => {
+    const state = states.get(taskArn) ?? 'missing';
+    return {
+      taskArn,
+      state,
+      ...(state === 'stopped' ? { stop: readTaskStop(stopped.get(taskArn) ?? {}) } : {}),
+    };
+  };
 
   const deps: DispatchDeps = {
     ledger,
@@ -54,8 +67,16 @@ export async function openOrchestratorBench() {
       async stop(taskArn) {
         stops.push(taskArn);
       },
-      async state(taskArn) {
-        return states.get(taskArn) ?? 'missing';
+      async look(taskArns) {
+        return taskArns.map(sight);
+      },
+      async find(ref, epoch) {
+        const taskArn = taskOf({ ref, epoch });
+        return states.has(taskArn) ? sight(taskArn) : undefined;
+      },
+      async listLive() {
+        const living = [...states].filter(([, state]) => state === 'running');
+        return { tasks: living.map(([taskArn]) => sight(taskArn)) };
       },
     },
   };
@@ -66,7 +87,10 @@ export async function openOrchestratorBench() {
     sent,
     launches,
     stops,
+    /** What the control plane says of each task. */
     states,
+    /** Why a task stopped, by its name. */
+    stopped,
     /** What the control plane does from now on; undefined: launches. */
     onLaunch(behaviour: typeof nextLaunch) {
       nextLaunch = behaviour;

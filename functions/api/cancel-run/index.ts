@@ -1,6 +1,6 @@
 import { ECSClient } from '@aws-sdk/client-ecs';
 import { systemClock } from '#shared/kit/clock.ts';
-import { EcsTaskControl } from '#shared/orchestrator/ecs-task-launcher.ts';
+import { EcsTaskControl } from '#shared/orchestrator/ecs-task-control.ts';
 import { openLedger } from '../../kit/dynamo-ledger.ts';
 import { openLogger } from '../../kit/logger.ts';
 import { readEnv, readTiming } from '../../kit/read-env.ts';

