@@ -1,4 +1,3 @@
-import { atomically } from '../kit/state-database.ts';
 import type { DynaliteDb } from './dynalite-types.ts';
 import type { Expiry } from './expiry.ts';
 import { indexEntryChanges } from './index-entries.ts';
@@ -9,7 +8,7 @@ import { sameItem } from './values.ts';
 
 /**
  * Makes changes durable: items, index entries, expiries, stream records, and whatever `also` writes, in ONE
- * SQLite transaction. A process that is killed at any moment has done all of it or nothing, so there is
+ * transaction of the storage. A process that is killed at any moment has done all of it or nothing, so there is
  * nothing to repair when it starts again.
  */
 export type Commit = (
@@ -17,24 +16,33 @@ export type Commit = (
   options?: { readonly identity?: UserIdentity; readonly also?: () => void },
 ) => void;
 
+/**
+ * Writes an item's entry of a global index: within the commit, or later, as AWS does. What is written later for
+ * one `item` (its table and key) has to keep its order.
+ */
+export type IndexWriter = (item: string, write: () => void) => void;
+
 export function committer(parts: {
   db: DynaliteDb;
   storage: Storage;
   streams: Streams;
   expiry: Expiry;
+  writeIndex: IndexWriter;
 }): Commit {
-  const { db, storage, streams, expiry } = parts;
+  const { db, storage, streams, expiry, writeIndex } = parts;
 
   function apply(change: Change, identity: UserIdentity | undefined): void {
     const { table, key, after } = change;
-    const json = after && JSON.stringify(after);
-    if (json === undefined) storage.remove(spaceOf(table.TableName), key);
-    else storage.put(spaceOf(table.TableName), key, json);
-    for (const { index, removed, put } of indexEntryChanges(db, change)) {
+    if (after) storage.put(spaceOf(table.TableName), key, after);
+    else storage.remove(spaceOf(table.TableName), key);
+    for (const { index, kind, removed, put } of indexEntryChanges(db, change)) {
       const space = spaceOf(table.TableName, index);
-      if (removed) storage.remove(space, removed.key);
-      if (!put) continue;
-      storage.put(space, put.key, put.entry === after && json ? json : JSON.stringify(put.entry));
+      const write = () => {
+        if (removed) storage.remove(space, removed.key);
+        if (put) storage.put(space, put.key, put.entry);
+      };
+      if (kind === 'Global') writeIndex(`${table.TableName}~${key}`, write);
+      else write();
     }
     expiry.note(change);
     streams.append(change, identity);
@@ -44,7 +52,7 @@ export function committer(parts: {
     const real = changes.filter(isReal);
     if (real.length === 0 && !also) return;
     try {
-      atomically(storage.database, () => {
+      storage.atomically(() => {
         for (const change of real) apply(change, identity);
         also?.();
       });

@@ -15,6 +15,8 @@ export interface DynamoContext {
   readonly accountId: string;
   /** Epoch milliseconds. */
   readonly now: () => number;
+  /** A UUID. */
+  readonly newId: () => string;
 }
 
 /** A request body; each operation checks what it uses. */

@@ -98,7 +98,7 @@ function answerOf<T>(run: (callback: Callback<T>) => void): T {
  * - index keys end in 24 bits of a hash, so among 5,000 items with one index key it is more likely than not
  *   that two share an entry and one vanishes from the index;
  * - conditions never find two lists or maps equal, and take `false` and `''` for absent in some operators;
- * - indexes are written by `commit.ts`, in one SQLite transaction with the item;
+ * - indexes are written by `commit.ts`, in one transaction with the item;
  * - queries stream asynchronously; ours read storage at one instant.
  */
 function replaceParts(db: DynaliteDb): void {

@@ -1,22 +1,12 @@
-import type { StateDatabase } from '../kit/state-database.ts';
+import type { DynaliteDb } from './dynalite-types.ts';
 import type { Change, Item } from './model.ts';
-import type { Storage } from './storage.ts';
-
-const SCHEMA = `
-  CREATE TABLE IF NOT EXISTS dynamo_expiry (
-    table_name TEXT NOT NULL,
-    key TEXT NOT NULL,
-    expires_at INTEGER NOT NULL,
-    PRIMARY KEY (table_name, key)
-  ) STRICT;
-  CREATE INDEX IF NOT EXISTS dynamo_expiry_by_time ON dynamo_expiry (table_name, expires_at);
-`;
+import { type ExpiryStore, type Storage, spaceOf } from './storage.ts';
 
 const FIVE_YEARS_S = 5 * 365 * 24 * 60 * 60;
 
 /**
  * When the items of tables with Time to Live expire, in epoch seconds, so that a sweep reads only those which
- * have. Like `Storage` it leaves SQLite transactions to its caller.
+ * have. Like `Storage` it leaves transactions to its caller.
  */
 export interface Expiry {
   /** Notes the expiry of a changed item, or that it has none. */
@@ -28,42 +18,33 @@ export interface Expiry {
   forget(table: string): void;
 }
 
-export function openExpiry(database: StateDatabase, storage: Storage): Expiry {
-  database.exec(SCHEMA);
-  const sql = {
-    put: database.prepare('INSERT OR REPLACE INTO dynamo_expiry VALUES (?, ?, ?)'),
-    remove: database.prepare('DELETE FROM dynamo_expiry WHERE table_name = ? AND key = ?'),
-    forget: database.prepare('DELETE FROM dynamo_expiry WHERE table_name = ?'),
-    // AWS leaves items alone which expired over five years ago: their value is taken for a mistake.
-    expired: database.prepare(
-      `SELECT value FROM dynamo_expiry
-       JOIN dynamo_item ON space = table_name AND dynamo_item.key = dynamo_expiry.key
-       WHERE table_name = ? AND expires_at < ? AND expires_at > ?
-       ORDER BY expires_at LIMIT ?`,
-    ),
-    items: database.prepare('SELECT key, value FROM dynamo_item WHERE space = ?'),
-  };
+export function openExpiry(store: ExpiryStore, storage: Storage, db: DynaliteDb): Expiry {
   return {
     note({ table, key, before, after }) {
       const attribute = storage.table(table.TableName)?.ttlAttribute;
       if (attribute === undefined) return;
       const expiresAt = after && expiryOf(after, attribute);
-      if (expiresAt !== undefined) sql.put.run(table.TableName, key, expiresAt);
+      if (expiresAt !== undefined) store.put(table.TableName, key, expiresAt);
       else if (before && expiryOf(before, attribute) !== undefined) {
-        sql.remove.run(table.TableName, key);
+        store.remove(table.TableName, key);
       }
     },
-    expired: (table, now, limit) =>
-      sql.expired
-        .all(table, now, now - FIVE_YEARS_S, limit)
-        .map((row) => JSON.parse(row.value as string)),
-    index(table, attribute) {
-      for (const { key, value } of sql.items.all(table)) {
-        const expiresAt = expiryOf(JSON.parse(value as string), attribute);
-        if (expiresAt !== undefined) sql.put.run(table, key as string, expiresAt);
+    expired(table, now, limit) {
+      // AWS leaves items alone which expired over five years ago: their value is taken for a mistake.
+      const keys = store.expiring(table, now - FIVE_YEARS_S, now, limit);
+      return keys
+        .map((key) => storage.get(spaceOf(table), key))
+        .filter((item) => item !== undefined);
+    },
+    index(name, attribute) {
+      const table = storage.table(name)?.table;
+      if (!table) return;
+      for (const item of storage.range(spaceOf(name), {})) {
+        const expiresAt = expiryOf(item, attribute);
+        if (expiresAt !== undefined) store.put(name, db.createKey(item, table), expiresAt);
       }
     },
-    forget: (table) => void sql.forget.run(table),
+    forget: (table) => store.forget(table),
   };
 }
 

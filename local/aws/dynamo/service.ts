@@ -1,19 +1,8 @@
+import { randomBytes, randomUUID } from 'node:crypto';
 import type { AwsJsonService } from '../kit/aws-endpoint.ts';
 import type { StateDatabase } from '../kit/state-database.ts';
-import { committer } from './commit.ts';
-import type { DynamoContext, Operations } from './context.ts';
-import { loadDynalite } from './dynalite.ts';
-import { openExpiry } from './expiry.ts';
-import { readOperations } from './reads.ts';
-import { openStorage } from './storage.ts';
-import { streamOperations } from './stream-reads.ts';
-import { openStreams } from './streams.ts';
-import { tableOperations } from './tables.ts';
-import { tagOperations } from './tags.ts';
-import { openTransactionTokens } from './transaction-tokens.ts';
-import { transactionOperations } from './transactions.ts';
-import { sweepExpired, ttlOperations } from './ttl.ts';
-import { writeOperations } from './writes.ts';
+import { type Assembly, assembleDynamo } from './assemble.ts';
+import { sqliteStores } from './sqlite-stores.ts';
 
 export interface DynamoOptions {
   /** Holds everything: tables, items, indexes, streams, settings. Only this process may write it meanwhile. */
@@ -39,45 +28,35 @@ export interface DynamoService extends AwsJsonService {
  * and leaves nothing half done.
  */
 export async function openDynamo(options: DynamoOptions): Promise<DynamoService> {
-  const context = openContext(options);
-  const tokens = openTransactionTokens(options.state, context.now);
-  const sweep = () => sweepExpired(context);
-  const stopSweeping = repeat(options.ttlSweepMs ?? 1000, async () => {
-    tokens.forgetOld();
-    context.streams.forgetEnded();
-    await sweep();
+  const { state, ttlSweepMs = 1000, now = Date.now, ...rest } = options;
+  const eventId = () => randomBytes(16).toString('hex');
+  const assembly = assembleDynamo(sqliteStores(state), {
+    ...rest,
+    now,
+    newId: randomUUID,
+    eventId,
   });
-  const operations: Operations = {
-    ...tableOperations(context),
-    ...tagOperations(context),
-    ...readOperations(context),
-    ...writeOperations(context),
-    ...transactionOperations(context, tokens),
-    ...ttlOperations(context),
-    ...streamOperations(context),
-  };
+  const stopSweeping = repeat(ttlSweepMs, async () => {
+    assembly.forgetOld();
+    await sweep(assembly);
+  });
   return {
     targetPrefixes: ['DynamoDB_20120810', 'DynamoDBStreams_20120810'],
     jsonVersion: '1.0',
-    operations,
-    sweepExpired: sweep,
+    operations: assembly.operations,
+    sweepExpired: () => sweep(assembly),
     close: stopSweeping,
   };
 }
 
-function openContext(options: DynamoOptions): DynamoContext {
-  const { state, region = 'us-east-1', accountId = '000000000000', now = Date.now } = options;
-  const dynalite = loadDynalite();
-  const storage = openStorage(state);
-  const streams = openStreams({
-    database: state,
-    retention: options.streamRetention ?? 10_000,
-    region,
-    now,
-  });
-  const expiry = openExpiry(state, storage);
-  const commit = committer({ db: dynalite.db, storage, streams, expiry });
-  return { dynalite, storage, streams, expiry, commit, region, accountId, now };
+/** Gives way to requests after every few items. */
+async function sweep(assembly: Assembly): Promise<number> {
+  let deleted = 0;
+  for (const count of assembly.sweepExpired()) {
+    deleted += count;
+    await new Promise<void>((resolve) => setImmediate(resolve));
+  }
+  return deleted;
 }
 
 /** Runs `work` again and again, `everyMs` after it last ended. Returns what stops it and waits for its end. */

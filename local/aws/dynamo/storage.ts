@@ -1,29 +1,5 @@
-import type { StatementSync } from 'node:sqlite';
-import type { StateDatabase } from '../kit/state-database.ts';
 import type { KeyRange } from './dynalite-types.ts';
-import type { Item, Table } from './model.ts';
-
-const SCHEMA = `
-  CREATE TABLE IF NOT EXISTS dynamo_table (
-    name TEXT PRIMARY KEY,
-    description TEXT NOT NULL,
-    protected INTEGER NOT NULL DEFAULT 0,
-    ttl_attribute TEXT
-  ) STRICT;
-  -- space: which table or index; key: dynalite's encoding, which sorts as DynamoDB does; value: JSON
-  CREATE TABLE IF NOT EXISTS dynamo_item (
-    space TEXT NOT NULL,
-    key TEXT NOT NULL,
-    value TEXT NOT NULL,
-    UNIQUE (space, key)
-  ) STRICT;
-  CREATE TABLE IF NOT EXISTS dynamo_tag (
-    table_name TEXT NOT NULL,
-    key TEXT NOT NULL,
-    value TEXT NOT NULL,
-    PRIMARY KEY (table_name, key)
-  ) STRICT;
-`;
+import type { Item, StreamView, Table } from './model.ts';
 
 /** What is kept about a table. `ttlAttribute` is set while Time to Live is enabled. */
 export interface StoredTable {
@@ -32,7 +8,7 @@ export interface StoredTable {
   readonly ttlAttribute: string | undefined;
 }
 
-interface Tag {
+export interface Tag {
   readonly Key: string;
   readonly Value: string;
 }
@@ -43,25 +19,36 @@ export function spaceOf(table: string, index?: string): string {
   return index === undefined ? table : `${table}~${index}`;
 }
 
+/** The spaces of a table: its own and that of each index. */
+export function spacesOf({
+  TableName,
+  GlobalSecondaryIndexes = [],
+  LocalSecondaryIndexes = [],
+}: Table): string[] {
+  const indexes = [...GlobalSecondaryIndexes, ...LocalSecondaryIndexes];
+  return [spaceOf(TableName), ...indexes.map(({ IndexName }) => spaceOf(TableName, IndexName))];
+}
+
 /**
- * The tables and their items in SQLite. Nothing here begins or ends a SQLite transaction: that is up to the
- * caller, so that all which belongs together lands together.
+ * The tables and their items. Only {@link Storage.atomically} begins and ends a transaction, so that all which
+ * belongs together, in the other stores too, lands together. Items that are read must not be changed.
  */
 export interface Storage {
-  readonly database: StateDatabase;
+  /** Runs `work`, which must be synchronous, in one transaction: all it writes lands or none. */
+  atomically<T>(work: () => T): T;
   table(name: string): StoredTable | undefined;
   tableNames(): string[];
   putTable(stored: StoredTable): void;
-  /** Reads the tables again, after a SQLite transaction that changed them was rolled back. */
+  /** Reads the tables again, after a transaction that changed them was rolled back. */
   reload(): void;
   putTags(table: string, tags: readonly Tag[]): void;
   removeTags(table: string, keys: readonly string[]): void;
   tags(table: string): Tag[];
   /** Removes the table with its items, index entries and tags. */
   deleteTable(name: string): void;
-  /** The JSON of an item or index entry. */
-  get(space: string, key: string): string | undefined;
-  put(space: string, key: string, value: string): void;
+  /** An item or index entry. */
+  get(space: string, key: string): Item | undefined;
+  put(space: string, key: string, value: Item): void;
   remove(space: string, key: string): void;
   /** The values within a key range, in its order. To be read to its end, or left, in one go. */
   range(space: string, range: KeyRange): Iterable<Item>;
@@ -69,130 +56,63 @@ export interface Storage {
   measure(space: string): { readonly count: number; readonly bytes: number };
 }
 
-export function openStorage(database: StateDatabase): Storage {
-  database.exec(SCHEMA);
-  const sql = statements(database);
-  const ranges = rangeStatements(database);
-  // Every request looks its table up. Only this process writes the database.
-  const tables = new Map<string, StoredTable>();
-  const reload = () => {
-    tables.clear();
-    for (const stored of sql.tables.all().map(storedTable)) {
-      tables.set(stored.table.TableName, stored);
-    }
-  };
-  reload();
-  return {
-    database,
-    reload,
-    table: (name) => tables.get(name),
-    tableNames: () => [...tables.keys()].sort(),
-    putTable(stored) {
-      const { table, ttlAttribute } = stored;
-      const description = JSON.stringify(table);
-      sql.putTable.run(
-        table.TableName,
-        description,
-        stored.protected ? 1 : 0,
-        ttlAttribute ?? null,
-      );
-      tables.set(table.TableName, stored);
-    },
-    deleteTable(name) {
-      const table = tables.get(name)?.table;
-      for (const index of [undefined, ...indexNames(table)]) sql.clear.run(spaceOf(name, index));
-      sql.deleteTags.run(name);
-      sql.deleteTable.run(name);
-      tables.delete(name);
-    },
-    putTags(table, tags) {
-      for (const { Key, Value } of tags) sql.putTag.run(table, Key, Value);
-    },
-    removeTags(table, keys) {
-      for (const key of keys) sql.removeTag.run(table, key);
-    },
-    tags: (table) =>
-      sql.tags.all(table).map(({ key, value }) => ({ Key: key as string, Value: value as string })),
-    get: (space, key) => sql.get.get(space, key)?.value as string | undefined,
-    put: (space, key, value) => void sql.put.run(space, key, value),
-    remove: (space, key) => void sql.remove.run(space, key),
-    *range(space, range) {
-      const { statement, bounds } = ranges(range);
-      for (const { value } of statement.iterate(space, ...bounds)) {
-        yield JSON.parse(value as string);
-      }
-    },
-    measure(space) {
-      const row = sql.measure.get(space);
-      return { count: Number(row?.count), bytes: Number(row?.bytes) };
-    },
-  };
+export interface Stream {
+  readonly arn: string;
+  readonly label: string;
+  readonly tableName: string;
+  readonly keySchema: Table['KeySchema'];
+  readonly view: StreamView;
+  /** Where the stream begins now: records up to this sequence are gone. */
+  readonly trimmedTo: number;
+  /** Epoch milliseconds, once it is disabled or its table deleted; it stays readable for a day. */
+  readonly endedAt: number | undefined;
 }
 
-function statements(database: StateDatabase) {
-  return {
-    tables: database.prepare('SELECT * FROM dynamo_table'),
-    putTable: database.prepare('INSERT OR REPLACE INTO dynamo_table VALUES (?, ?, ?, ?)'),
-    deleteTable: database.prepare('DELETE FROM dynamo_table WHERE name = ?'),
-    deleteTags: database.prepare('DELETE FROM dynamo_tag WHERE table_name = ?'),
-    putTag: database.prepare('INSERT OR REPLACE INTO dynamo_tag VALUES (?, ?, ?)'),
-    removeTag: database.prepare('DELETE FROM dynamo_tag WHERE table_name = ? AND key = ?'),
-    tags: database.prepare('SELECT key, value FROM dynamo_tag WHERE table_name = ? ORDER BY key'),
-    get: database.prepare('SELECT value FROM dynamo_item WHERE space = ? AND key = ?'),
-    put: database.prepare(
-      `INSERT INTO dynamo_item VALUES (?, ?, ?)
-       ON CONFLICT (space, key) DO UPDATE SET value = excluded.value`,
-    ),
-    remove: database.prepare('DELETE FROM dynamo_item WHERE space = ? AND key = ?'),
-    clear: database.prepare('DELETE FROM dynamo_item WHERE space = ?'),
-    measure: database.prepare(
-      `SELECT count(*) AS count, coalesce(sum(octet_length(value)), 0) AS bytes
-       FROM dynamo_item WHERE space = ?`,
-    ),
-  };
+export interface StoredRecord {
+  readonly sequence: number;
+  /** The record as GetRecords answers it. */
+  readonly record: object;
+  /** The length of its JSON. */
+  readonly bytes: number;
 }
 
-function indexNames(table: Table | undefined): string[] {
-  const indexes = [
-    ...(table?.GlobalSecondaryIndexes ?? []),
-    ...(table?.LocalSecondaryIndexes ?? []),
-  ];
-  return indexes.map((index) => index.IndexName);
+/** The streams and their records. */
+export interface StreamStore {
+  /** The streams in the order they were made, and the highest sequence ever used, by any of them. */
+  load(): { readonly streams: Stream[]; readonly lastUsed: number };
+  put(stream: Stream): void;
+  /** Forgets a stream and its records. */
+  forget(arn: string): void;
+  append(arn: string, sequence: number, record: object): void;
+  /** At most `limit` records after a sequence, in order. */
+  after(arn: string, sequence: number, limit: number): Iterable<StoredRecord>;
+  /** The sequence of the n-th newest record, counted from 0. */
+  nthNewest(arn: string, n: number): number | undefined;
+  /** Removes the records up to a sequence. */
+  trim(arn: string, sequence: number): void;
 }
 
-function storedTable(row: Record<string, unknown>): StoredTable {
-  return {
-    table: JSON.parse(row.description as string),
-    protected: row.protected === 1,
-    ttlAttribute: (row.ttl_attribute as string | null) ?? undefined,
-  };
+/** When items expire, in epoch seconds. */
+export interface ExpiryStore {
+  put(table: string, key: string, expiresAt: number): void;
+  remove(table: string, key: string): void;
+  forget(table: string): void;
+  /** The keys of at most `limit` items which expire between two times (exclusive), the oldest first. */
+  expiring(table: string, from: number, until: number, limit: number): string[];
 }
 
-/** Finds the statement for the bounds a range has, prepared at its first use. */
-function rangeStatements(database: StateDatabase) {
-  const prepared = new Map<string, StatementSync>();
-  return (range: KeyRange): { statement: StatementSync; bounds: string[] } => {
-    const bounds: string[] = [];
-    let sql = 'SELECT value FROM dynamo_item WHERE space = ?';
-    for (const [bound, operator] of BOUNDS) {
-      const key = range[bound];
-      if (key === undefined) continue;
-      sql += ` AND key ${operator} ?`;
-      bounds.push(key);
-    }
-    sql += ` ORDER BY key ${range.reverse ? 'DESC' : 'ASC'}`;
-    let statement = prepared.get(sql);
-    if (!statement) {
-      statement = database.prepare(sql);
-      prepared.set(sql, statement);
-    }
-    return { statement, bounds };
-  };
+/** What client request tokens stood for. */
+export interface TokenStore {
+  /** The digest of what was committed with a token later than `since`. */
+  find(token: string, since: number): string | undefined;
+  put(token: string, digest: string, committedAt: number): void;
+  forgetUntil(committedAt: number): void;
 }
 
-const BOUNDS = [
-  ['gt', '>'],
-  ['gte', '>='],
-  ['lt', '<'],
-  ['lte', '<='],
-] as const;
+/** Everything that is kept. All of it takes part in {@link Storage.atomically}. */
+export interface Stores {
+  readonly storage: Storage;
+  readonly streams: StreamStore;
+  readonly expiry: ExpiryStore;
+  readonly tokens: TokenStore;
+}

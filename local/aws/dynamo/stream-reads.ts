@@ -1,8 +1,8 @@
 import { AwsError } from '../kit/aws-error.ts';
 import type { DynamoContext, Input, Operations } from './context.ts';
 import { validationError } from './dynamo-error.ts';
+import type { Stream } from './storage.ts';
 import { sequenceNumber, sequenceOf } from './stream-record.ts';
-import type { Stream } from './streams.ts';
 
 /** Every stream is one shard: a harder order than AWS gives, which keeps it only per item. */
 const SHARD_ID = 'shardId-00000001700000000000-00000001';
@@ -160,9 +160,9 @@ function readPage(
   let { sequence } = position;
   let bytes = 0;
   for (const record of context.streams.recordsAfter(position.arn, sequence, limit)) {
-    bytes += record.json.length;
+    bytes += record.bytes;
     if (records.length > 0 && bytes > MAX_ANSWER_BYTES) break;
-    records.push(JSON.parse(record.json));
+    records.push(record.record);
     sequence = record.sequence;
   }
   return { records, sequence };

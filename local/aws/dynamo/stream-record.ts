@@ -1,4 +1,3 @@
-import { randomBytes } from 'node:crypto';
 import { type Change, primaryKeyOf, type StreamView, type UserIdentity } from './model.ts';
 import { itemSize } from './values.ts';
 
@@ -13,21 +12,24 @@ export function sequenceOf(text: string): number | undefined {
 }
 
 /** The record of a change as GetRecords answers it, with the images its stream's view asks for. */
-export function streamRecord(made: {
-  change: Change;
-  view: StreamView;
-  sequence: number;
-  region: string;
-  at: number;
-  identity: UserIdentity | undefined;
-}): object {
+export function streamRecord(
+  made: {
+    change: Change;
+    view: StreamView;
+    sequence: number;
+    region: string;
+    at: number;
+    identity: UserIdentity | undefined;
+  },
+  eventID: string,
+): object {
   const { before, after, table } = made.change;
   const { view } = made;
   const keys = primaryKeyOf(table, after ?? before ?? {});
   const newImage = view === 'NEW_IMAGE' || view === 'NEW_AND_OLD_IMAGES' ? after : undefined;
   const oldImage = view === 'OLD_IMAGE' || view === 'NEW_AND_OLD_IMAGES' ? before : undefined;
   return {
-    eventID: randomBytes(16).toString('hex'),
+    eventID,
     eventName: !before ? 'INSERT' : !after ? 'REMOVE' : 'MODIFY',
     eventVersion: '1.1',
     eventSource: 'aws:dynamodb',

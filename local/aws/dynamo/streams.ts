@@ -1,50 +1,11 @@
-import type { StateDatabase } from '../kit/state-database.ts';
 import { validationError } from './dynamo-error.ts';
 import type { Change, StreamView, Table, UserIdentity } from './model.ts';
+import type { StoredRecord, Stream, StreamStore } from './storage.ts';
 import { streamRecord } from './stream-record.ts';
-
-const SCHEMA = `
-  CREATE TABLE IF NOT EXISTS dynamo_stream (
-    arn TEXT PRIMARY KEY,
-    label TEXT NOT NULL,
-    table_name TEXT NOT NULL,
-    key_schema TEXT NOT NULL,
-    view TEXT NOT NULL,
-    -- Where the stream begins now: records up to this sequence are gone.
-    trimmed_to INTEGER NOT NULL,
-    -- Set when the stream is disabled or its table deleted; it stays readable for a day.
-    ended_at INTEGER
-  ) STRICT;
-  -- AUTOINCREMENT: a sequence number is never used twice, even when all records are gone.
-  CREATE TABLE IF NOT EXISTS dynamo_stream_record (
-    sequence INTEGER PRIMARY KEY AUTOINCREMENT,
-    arn TEXT NOT NULL,
-    record TEXT NOT NULL
-  ) STRICT;
-  CREATE INDEX IF NOT EXISTS dynamo_stream_record_by_stream
-    ON dynamo_stream_record (arn, sequence);
-`;
 
 const DAY_MS = 24 * 60 * 60 * 1000;
 
-export interface Stream {
-  readonly arn: string;
-  readonly label: string;
-  readonly tableName: string;
-  readonly keySchema: Table['KeySchema'];
-  readonly view: StreamView;
-  readonly trimmedTo: number;
-  /** Epoch milliseconds, once it is disabled. */
-  readonly endedAt: number | undefined;
-}
-
-interface StoredRecord {
-  readonly sequence: number;
-  /** The record as GetRecords answers it. */
-  readonly json: string;
-}
-
-/** The streams of all tables and their records. Like `Storage` it leaves SQLite transactions to its caller. */
+/** The streams of all tables and their records. Like `Storage` it leaves transactions to its caller. */
 export interface Streams {
   /** All of them, those that have ended too. */
   list(): Stream[];
@@ -63,7 +24,7 @@ export interface Streams {
   lastSequence(stream: Stream): number;
   /** Forgets streams that ended a day ago. */
   forgetEnded(): void;
-  /** Reads the streams again, after a SQLite transaction that changed them was rolled back. */
+  /** Reads the streams again, after a transaction that changed them was rolled back. */
   reload(): void;
 }
 
@@ -72,14 +33,14 @@ export interface Streams {
  * `retention / 10` records, so there may be a tenth more.
  */
 export function openStreams(options: {
-  database: StateDatabase;
+  store: StreamStore;
   retention: number;
   region: string;
   now: () => number;
+  /** A record's `eventID`, 32 hexadecimal digits. */
+  eventId: (sequence: number) => string;
 }): Streams {
-  const { database, retention, region, now } = options;
-  database.exec(SCHEMA);
-  const sql = statements(database);
+  const { store, retention, region, now, eventId } = options;
   const trimEvery = Math.max(1, Math.floor(retention / 10));
   const streams = new Map<string, Stream>();
   const enabled = new Map<string, Stream>();
@@ -87,23 +48,28 @@ export function openStreams(options: {
   let lastUsed = 0;
 
   function reload(): void {
+    const stored = store.load();
     streams.clear();
     enabled.clear();
-    for (const row of sql.streams.all()) remember(streamOf(row));
-    lastUsed = Number(sql.last.get()?.sequence ?? 0);
+    for (const stream of stored.streams) remember(stream);
+    lastUsed = stored.lastUsed;
   }
   function remember(stream: Stream): void {
     streams.set(stream.arn, stream);
     if (stream.endedAt === undefined) enabled.set(stream.tableName, stream);
     else if (enabled.get(stream.tableName)?.arn === stream.arn) enabled.delete(stream.tableName);
   }
+  function put(stream: Stream): Stream {
+    store.put(stream);
+    remember(stream);
+    return stream;
+  }
   function trim(stream: Stream): void {
-    const oldestKept = sql.nthNewest.get(stream.arn, retention - 1)?.sequence;
+    const oldestKept = store.nthNewest(stream.arn, retention - 1);
     if (oldestKept === undefined) return;
-    const trimmedTo = Number(oldestKept) - 1;
-    sql.trim.run(stream.arn, trimmedTo);
-    sql.setTrimmed.run(trimmedTo, stream.arn);
-    remember({ ...stream, trimmedTo });
+    const trimmedTo = oldestKept - 1;
+    store.trim(stream.arn, trimmedTo);
+    put({ ...stream, trimmedTo });
   }
 
   reload();
@@ -113,23 +79,19 @@ export function openStreams(options: {
     byArn: (arn) => streams.get(arn),
     enabledOn: (table) => enabled.get(table),
     enable(table, view) {
-      if (enabled.has(table.TableName)) {
-        throw validationError(`Table already has an enabled stream: TableName: ${table.TableName}`);
+      const { TableName: tableName, TableArn, KeySchema: keySchema } = table;
+      if (enabled.has(tableName)) {
+        throw validationError(`Table already has an enabled stream: TableName: ${tableName}`);
       }
       const label = freeLabel(table, streams, now());
-      const arn = `${table.TableArn}/stream/${label}`;
-      const keySchema = JSON.stringify(table.KeySchema);
-      sql.addStream.run(arn, label, table.TableName, keySchema, view, lastUsed);
-      const stream = streamOf(sql.stream.get(arn) ?? {});
-      remember(stream);
-      return stream;
+      const arn = `${TableArn}/stream/${label}`;
+      const begins = { trimmedTo: lastUsed, endedAt: undefined };
+      return put({ arn, label, tableName, keySchema, view, ...begins });
     },
     disable(table) {
       const stream = enabled.get(table);
       if (!stream) throw validationError(`Table has no enabled stream: TableName: ${table}`);
-      const endedAt = now();
-      sql.end.run(endedAt, stream.arn);
-      remember({ ...stream, endedAt });
+      put({ ...stream, endedAt: now() });
     },
     append(change, identity) {
       const stream = enabled.get(change.table.TableName);
@@ -137,63 +99,22 @@ export function openStreams(options: {
       lastUsed += 1;
       const sequence = lastUsed;
       const { view } = stream;
-      const record = streamRecord({ change, view, sequence, region, at: now(), identity });
-      sql.append.run(sequence, stream.arn, JSON.stringify(record));
+      const made = { change, view, sequence, region, at: now(), identity };
+      store.append(stream.arn, sequence, streamRecord(made, eventId(sequence)));
       const count = (untrimmed.get(stream.arn) ?? 0) + 1;
       untrimmed.set(stream.arn, count % trimEvery);
       if (count % trimEvery === 0) trim(stream);
     },
-    *recordsAfter(arn, sequence, limit) {
-      for (const row of sql.after.iterate(arn, sequence, limit)) {
-        yield { sequence: Number(row.sequence), json: row.record as string };
-      }
-    },
-    lastSequence: (stream) =>
-      Number(sql.nthNewest.get(stream.arn, 0)?.sequence ?? stream.trimmedTo),
+    recordsAfter: (arn, sequence, limit) => store.after(arn, sequence, limit),
+    lastSequence: (stream) => store.nthNewest(stream.arn, 0) ?? stream.trimmedTo,
     forgetEnded() {
       const before = now() - DAY_MS;
       const over = [...streams.values()].filter((stream) => (stream.endedAt ?? before) < before);
       for (const { arn } of over) {
-        sql.forgetRecords.run(arn);
-        sql.forget.run(arn);
+        store.forget(arn);
         streams.delete(arn);
       }
     },
-  };
-}
-
-function statements(database: StateDatabase) {
-  const records = 'dynamo_stream_record';
-  return {
-    streams: database.prepare('SELECT * FROM dynamo_stream ORDER BY rowid'),
-    stream: database.prepare('SELECT * FROM dynamo_stream WHERE arn = ?'),
-    addStream: database.prepare('INSERT INTO dynamo_stream VALUES (?, ?, ?, ?, ?, ?, NULL)'),
-    end: database.prepare('UPDATE dynamo_stream SET ended_at = ? WHERE arn = ?'),
-    setTrimmed: database.prepare('UPDATE dynamo_stream SET trimmed_to = ? WHERE arn = ?'),
-    forget: database.prepare('DELETE FROM dynamo_stream WHERE arn = ?'),
-    forgetRecords: database.prepare(`DELETE FROM ${records} WHERE arn = ?`),
-    last: database.prepare(`SELECT seq AS sequence FROM sqlite_sequence WHERE name = '${records}'`),
-    append: database.prepare(`INSERT INTO ${records} VALUES (?, ?, ?)`),
-    after: database.prepare(
-      `SELECT sequence, record FROM ${records} WHERE arn = ? AND sequence > ?
-       ORDER BY sequence LIMIT ?`,
-    ),
-    nthNewest: database.prepare(
-      `SELECT sequence FROM ${records} WHERE arn = ? ORDER BY sequence DESC LIMIT 1 OFFSET ?`,
-    ),
-    trim: database.prepare(`DELETE FROM ${records} WHERE arn = ? AND sequence <= ?`),
-  };
-}
-
-function streamOf(row: Record<string, unknown>): Stream {
-  return {
-    arn: row.arn as string,
-    label: row.label as string,
-    tableName: row.table_name as string,
-    keySchema: JSON.parse(row.key_schema as string),
-    view: row.view as StreamView,
-    trimmedTo: Number(row.trimmed_to),
-    endedAt: row.ended_at === null ? undefined : Number(row.ended_at),
   };
 }
 

@@ -1,6 +1,4 @@
-import { randomUUID } from 'node:crypto';
 import { AwsError } from '../kit/aws-error.ts';
-import { atomically } from '../kit/state-database.ts';
 import type { DynamoContext, Input, Operations } from './context.ts';
 import { validationError } from './dynamo-error.ts';
 import type { IndexDescription, StreamView, Table } from './model.ts';
@@ -44,10 +42,10 @@ export function stored(context: DynamoContext, name: unknown): StoredTable {
   );
 }
 
-/** Changes tables and streams in one SQLite transaction; when it fails, what is kept in memory is read again. */
+/** Changes tables and streams in one transaction; when it fails, what is kept in memory is read again. */
 export function changeTables(context: DynamoContext, change: () => void): void {
   try {
-    atomically(context.storage.database, change);
+    context.storage.atomically(change);
   } catch (error) {
     context.storage.reload();
     context.streams.reload();
@@ -99,7 +97,7 @@ function newTable(context: DynamoContext, request: Input): Table {
   return {
     TableName,
     TableArn,
-    TableId: randomUUID(),
+    TableId: context.newId(),
     TableStatus: 'ACTIVE',
     CreationDateTime: createdAt,
     KeySchema,

@@ -1,17 +1,7 @@
 import { createHash } from 'node:crypto';
 import { AwsError } from '../kit/aws-error.ts';
-import type { StateDatabase } from '../kit/state-database.ts';
 import { validationError } from './dynamo-error.ts';
-
-const SCHEMA = `
-  CREATE TABLE IF NOT EXISTS dynamo_transaction_token (
-    token TEXT PRIMARY KEY,
-    digest TEXT NOT NULL,
-    committed_at INTEGER NOT NULL
-  ) STRICT;
-  CREATE INDEX IF NOT EXISTS dynamo_transaction_token_by_age
-    ON dynamo_transaction_token (committed_at);
-`;
+import type { TokenStore } from './storage.ts';
 
 /** How long AWS remembers a ClientRequestToken. */
 const TOKEN_LIFETIME_MS = 10 * 60 * 1000;
@@ -25,7 +15,7 @@ interface TransactionToken {
 export interface TransactionTokens {
   /**
    * What to do with a request that carries `token`: nothing (`repeated`: it was committed before), or run it
-   * and, in the same SQLite transaction, remember what is returned. Throws
+   * and, in the same storage transaction, remember what is returned. Throws
    * IdempotentParameterMismatchException when the token stood for other operations.
    */
   check(token: unknown, operations: unknown): TransactionToken | 'repeated' | undefined;
@@ -33,18 +23,7 @@ export interface TransactionTokens {
   forgetOld(): void;
 }
 
-export function openTransactionTokens(
-  database: StateDatabase,
-  now: () => number,
-): TransactionTokens {
-  database.exec(SCHEMA);
-  const sql = {
-    find: database.prepare(
-      'SELECT digest FROM dynamo_transaction_token WHERE token = ? AND committed_at > ?',
-    ),
-    put: database.prepare('INSERT OR REPLACE INTO dynamo_transaction_token VALUES (?, ?, ?)'),
-    forget: database.prepare('DELETE FROM dynamo_transaction_token WHERE committed_at <= ?'),
-  };
+export function openTransactionTokens(store: TokenStore, now: () => number): TransactionTokens {
   return {
     check(token, operations) {
       if (token === undefined || token === null) return undefined;
@@ -54,16 +33,16 @@ export function openTransactionTokens(
         );
       }
       const digest = digestOf(operations);
-      const known = sql.find.get(token, now() - TOKEN_LIFETIME_MS);
-      if (!known) return { token, digest };
-      if (known.digest === digest) return 'repeated';
+      const known = store.find(token, now() - TOKEN_LIFETIME_MS);
+      if (known === undefined) return { token, digest };
+      if (known === digest) return 'repeated';
       throw new AwsError(
         'IdempotentParameterMismatchException',
         'Request parameters do not match the parameters of an earlier request with the same client request token',
       );
     },
-    remember: ({ token, digest }) => void sql.put.run(token, digest, now()),
-    forgetOld: () => void sql.forget.run(now() - TOKEN_LIFETIME_MS),
+    remember: ({ token, digest }) => store.put(token, digest, now()),
+    forgetOld: () => store.forgetUntil(now() - TOKEN_LIFETIME_MS),
   };
 }
 

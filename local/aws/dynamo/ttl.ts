@@ -51,11 +51,10 @@ function updateTimeToLive(context: DynamoContext, input: Input): object {
 }
 
 /**
- * Deletes the items that have expired by now, each with its own stream record, and gives way to requests
- * after every few. Answers how many it deleted.
+ * Deletes the items that have expired by now, each with its own stream record. Yields after every few, when
+ * requests may come in between, how many those were.
  */
-export async function sweepExpired(context: DynamoContext): Promise<number> {
-  let deleted = 0;
+export function* sweepExpired(context: DynamoContext): Generator<number> {
   for (const name of context.storage.tableNames()) {
     for (;;) {
       const now = Math.floor(context.now() / 1000);
@@ -64,10 +63,8 @@ export async function sweepExpired(context: DynamoContext): Promise<number> {
         const Key = primaryKeyOf(stored(context, name).table, item);
         writeItem(context, 'DeleteItem', { TableName: name, Key }, TTL_PROCESS);
       }
-      deleted += items.length;
+      if (items.length > 0) yield items.length;
       if (items.length < SWEEP_BATCH) break;
-      await new Promise<void>((resolve) => setImmediate(resolve));
     }
   }
-  return deleted;
 }

@@ -7,8 +7,8 @@ import { type Storage, spaceOf } from './storage.ts';
 export const MAX_ITEM_BYTES = 409_600;
 
 /**
- * The storage that dynalite's actions see: reads come from SQLite, writes are only collected. Dropping the
- * set undoes them; committing it is one SQLite transaction (`commit.ts`).
+ * The storage that dynalite's actions see: reads come from storage, writes are only collected. Dropping the
+ * set undoes them; committing it is one transaction (`commit.ts`).
  */
 export class WriteSet implements DynaliteStore {
   readonly options = { maxItemSize: MAX_ITEM_BYTES };
@@ -81,8 +81,7 @@ export class WriteSet implements DynaliteStore {
 
   private before(id: string, table: string, key: string): Item | undefined {
     if (this.read.has(id)) return this.read.get(id);
-    const json = this.storage.get(spaceOf(table), key);
-    const item: Item | undefined = json === undefined ? undefined : JSON.parse(json);
+    const item = this.storage.get(spaceOf(table), key);
     this.read.set(id, item);
     return item;
   }
