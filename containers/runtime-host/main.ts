@@ -3,7 +3,12 @@ import pino from 'pino';
 import { ENGINE_ADAPTERS } from '#shared/engines/adapters.ts';
 import { systemClock } from '#shared/kit/clock.ts';
 import { detectSandbox } from '#shared/process/index.ts';
-import { DEFAULT_HOST_LIMITS, GatewayClient, runHost } from '#shared/runtime/index.ts';
+import {
+  DEFAULT_HOST_LIMITS,
+  GatewayClient,
+  runHost,
+  superviseEngines,
+} from '#shared/runtime/index.ts';
 import project from '../../package.json' with { type: 'json' };
 import { readTaskEnv } from './task-env.ts';
 
@@ -38,16 +43,21 @@ const outcome = await runHost({
   ticket: env.ticket,
   hostInstanceId: randomUUID(),
   hostVersion: project.version,
-  adapters: ENGINE_ADAPTERS,
-  locations: {
-    programsRoot: env.programsRoot,
-    nodePath: process.execPath,
-    platform: env.platform,
-    arch: env.arch,
-  },
-  sandbox,
-  workRoot: env.workRoot,
-  limits: { ...DEFAULT_HOST_LIMITS, graceMs: env.graceMs },
+  sandbox: sandbox.kind,
+  startEngine: superviseEngines({
+    adapters: ENGINE_ADAPTERS,
+    locations: {
+      programsRoot: env.programsRoot,
+      nodePath: process.execPath,
+      platform: env.platform,
+      arch: env.arch,
+    },
+    sandbox,
+    workRoot: env.workRoot,
+    limits: { ...DEFAULT_HOST_LIMITS, graceMs: env.graceMs },
+    clock: systemClock,
+    secrets: [env.ticket],
+  }),
   onFault: (error) => log.error({ error }, 'fault of the host'),
   clock: systemClock,
   taskStopping: taskStopping.signal,

@@ -38,6 +38,8 @@ export interface GatewayClientOptions {
   readonly retryForMs: number;
   readonly requestTimeoutMs?: number;
   readonly fetch?: typeof fetch;
+  /** For the jitter between tries. Default Math.random. */
+  readonly random?: () => number;
 }
 
 const REQUEST_TIMEOUT_MS = 20_000;
@@ -107,7 +109,10 @@ export class GatewayClient {
           `gateway failed for ${this.#options.retryForMs} ms: ${problem.why}`,
         );
       }
-      await pause(50 + backoffMs(attempt, { baseMs: 100, maxMs: MAX_PAUSE_MS }), signal);
+      await pause(
+        50 + backoffMs(attempt, { baseMs: 100, maxMs: MAX_PAUSE_MS }, this.#options.random),
+        signal,
+      );
     }
   }
 
@@ -118,7 +123,13 @@ export class GatewayClient {
     schema: T,
     signal: AbortSignal | undefined,
   ): Promise<{ reply: z.infer<T> } | { why: string }> {
-    const timeout = AbortSignal.timeout(this.#options.requestTimeoutMs ?? REQUEST_TIMEOUT_MS);
+    const { requestTimeoutMs = REQUEST_TIMEOUT_MS } = this.#options;
+    // Not AbortSignal.timeout: that timer cannot be simulated.
+    const late = new AbortController();
+    const timer = setTimeout(
+      () => late.abort(new Error(`no answer within ${requestTimeoutMs} ms`)),
+      requestTimeoutMs,
+    );
     let response: Response;
     let text: string;
     try {
@@ -127,12 +138,14 @@ export class GatewayClient {
         method: 'POST',
         headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
         body: JSON.stringify(body),
-        signal: signal ? AbortSignal.any([timeout, signal]) : timeout,
+        signal: signal ? AbortSignal.any([late.signal, signal]) : late.signal,
         redirect: 'error',
       });
       text = await response.text();
     } catch (error) {
       return { why: error instanceof Error ? error.message : 'unknown network fault' };
+    } finally {
+      clearTimeout(timer);
     }
     if (response.ok) {
       const parsed = schema.safeParse(parseJson(text));

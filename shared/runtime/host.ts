@@ -5,34 +5,25 @@ import {
   type ExecutionResult,
   executionError,
   type NewEvent,
-  PlatformError,
   platformEvent,
   type ResultReply,
   toPlatformError,
-  tripleName,
 } from '#shared/contracts/index.ts';
-import type { EngineAdapter, EngineLocations } from '#shared/engines/index.ts';
 import { type Clock, isoTime } from '#shared/kit/clock.ts';
-import { createMasker } from '#shared/masking/index.ts';
-import type { Sandbox, StopReason } from '#shared/process/index.ts';
+import type { StopReason } from '#shared/process/index.ts';
 import { EventPump } from './event-pump.ts';
 import { AuthorityLost, type GatewayClient, GatewayUnreachable } from './gateway-client.ts';
 import { Heartbeat } from './heartbeat.ts';
-import { type HostLimits, processLimits } from './host-limits.ts';
-import { prepareEngine } from './prepare-engine.ts';
-import { type RunningEngine, runEngine } from './run-engine.ts';
+import type { StartEngine, StartedEngine } from './start-engine.ts';
 
 export interface HostOptions {
   readonly gateway: GatewayClient;
   readonly ticket: string;
   readonly hostInstanceId: string;
   readonly hostVersion: string;
-  readonly adapters: Readonly<Record<string, EngineAdapter>>;
-  readonly locations: EngineLocations;
-  readonly sandbox: Sandbox;
-  /** The runs' private directories are made below it. */
-  readonly workRoot: string;
-  readonly limits: HostLimits;
+  /** Kind of sandbox, for the run's first event. */
+  readonly sandbox: string;
+  readonly startEngine: StartEngine;
   readonly clock: Clock;
   /** Told of faults of the host's own code, for its log. */
   readonly onFault: (error: unknown) => void;
@@ -52,7 +43,7 @@ interface Control {
   /** The task is being taken away, and nobody asked for a cancel. */
   interrupted: boolean;
   lost: AuthorityLost | GatewayUnreachable | undefined;
-  engine: RunningEngine | undefined;
+  engine: StartedEngine | undefined;
 }
 
 /** HST-1…HST-4: takes one run, supervises its engine, reports its events and its end. One call is one task's life. */
@@ -62,7 +53,7 @@ export async function runHost(options: HostOptions): Promise<HostOutcome> {
     claim = await options.gateway.claim(options.ticket, {
       hostInstanceId: options.hostInstanceId,
       hostVersion: options.hostVersion,
-      sandbox: options.sandbox.kind,
+      sandbox: options.sandbox,
     });
   } catch (error) {
     return lostOutcome(error);
@@ -146,63 +137,25 @@ async function execute(
   emit: (events: readonly NewEvent[]) => Promise<void>,
 ): Promise<ExecutionResult> {
   const { request } = claim;
-  const { clock } = options;
-  const now = () => isoTime(clock.now());
   await emit([
     platformEvent(
       'run.started',
-      { attempt: request.attempt, sandbox: options.sandbox.kind },
-      { timestamp: now() },
+      { attempt: request.attempt, sandbox: options.sandbox },
+      { timestamp: isoTime(options.clock.now()) },
     ),
   ]);
   try {
-    const adapter = options.adapters[tripleName(request.engine)];
-    if (!adapter) {
-      throw new PlatformError(
-        'engine_not_installed',
-        `this host has no adapter ${tripleName(request.engine)}`,
-      );
-    }
-    const prepared = await prepareEngine(options, adapter, claim);
-    try {
-      if (prepared.sandbox.notes.length > 0) {
-        await emit(prepared.sandbox.notes.map((message) => notice(message, now())));
-      }
-      control.engine = runEngine({
-        execution: prepared.execution,
-        sandbox: prepared.sandbox,
-        workdir: prepared.workdir.work,
-        limits: processLimits(options.limits, request, clock.now()),
-        graceMs: options.limits.graceMs,
-        masker: createMasker(secretsOf(options, claim)),
-        clock,
-        emit,
-      });
-      // A cancel may have come while everything was being made ready.
-      if (control.stopped) control.engine.stop(control.stopped);
-      const { result, outcome } = await control.engine.ended;
-      if (outcome.survivors > 0) {
-        await emit([
-          notice(`${outcome.survivors} processes of the run could not be removed`, now()),
-        ]);
-      }
-      return control.interrupted ? interruptedResult(result) : result;
-    } finally {
-      await prepared.leave();
-    }
+    const engine = await options.startEngine(claim, { emit });
+    control.engine = engine;
+    // A cancel may have come while everything was being made ready.
+    if (control.stopped) engine.stop(control.stopped);
+    const result = await engine.ended;
+    return control.interrupted ? interruptedResult(result) : result;
   } catch (error) {
     const { record } = toPlatformError(error);
     if (record.code === 'internal') options.onFault(error);
     return failedResult(record);
   }
-}
-
-function secretsOf(options: HostOptions, claim: ClaimReply): string[] {
-  return [...Object.values(claim.credentials), claim.executionToken, options.ticket];
-}
-
-function notice(message: string, timestamp: string): NewEvent {
-  return platformEvent('execution.diagnostic', { kind: 'host_notice', message }, { timestamp });
 }
 
 /** The infrastructure took the task away: that is no cancel of the client, and another attempt may be made. */
