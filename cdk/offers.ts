@@ -36,6 +36,7 @@ export const ACTIONS = {
   signingSecret: ['secretsmanager:GetSecretValue'],
   tenantSecrets: ['secretsmanager:GetSecretValue'],
   publishEvents: ['events:PutEvents'],
+  reportOutboxFailures: ['sqs:SendMessage'],
   verifyTokens: [],
   engines: [],
 } as const satisfies Record<Use, readonly string[]>;

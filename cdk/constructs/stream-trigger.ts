@@ -1,14 +1,10 @@
 import { Duration } from 'aws-cdk-lib';
 import { FilterCriteria, FilterRule, StartingPosition } from 'aws-cdk-lib/aws-lambda';
 import type { Queue } from 'aws-cdk-lib/aws-sqs';
-import type { Trigger } from '#shared/topology/index.ts';
+import { STREAM_MAX_AGE_MS, STREAM_MAX_RETRIES, type Trigger } from '#shared/topology/index.ts';
 import type { PlatformFunction } from './platform-function.ts';
 
-/** The stream keeps 24 h: give up before it does, so that what was given up on can still be read and redriven. */
-const GIVE_UP_AFTER = Duration.hours(20);
-const RETRIES = 10;
-
-/** A record that keeps failing is narrowed down, set aside in `failures`, and the shard moves on. */
+/** What keeps failing is narrowed down, its place is set aside in `failures`, and the shard moves on. */
 export function consumeTableStream(
   consumer: PlatformFunction,
   trigger: Extract<Trigger, { kind: 'tableStream' }>,
@@ -31,12 +27,19 @@ export function consumeTableStream(
     batchSize: trigger.batchSize,
     reportBatchItemFailures: true,
     bisectBatchOnError: true,
-    retryAttempts: RETRIES,
-    maxRecordAge: GIVE_UP_AFTER,
+    retryAttempts: STREAM_MAX_RETRIES,
+    maxRecordAge: Duration.millis(STREAM_MAX_AGE_MS),
     filters: [
       FilterCriteria.filter({
         eventName: FilterRule.isEqual('INSERT'),
-        dynamodb: { NewImage: { kind: { S: FilterRule.isEqual(trigger.insertsOf) } } },
+        dynamodb: {
+          NewImage: Object.fromEntries(
+            Object.entries(trigger.inserts).map(([attribute, texts]) => [
+              attribute,
+              { S: FilterRule.or(...texts) },
+            ]),
+          ),
+        },
       }),
     ],
     onFailure: { bind: () => ({ destination: source.failures.queueArn }) },

@@ -27,6 +27,8 @@ import type { StateStack } from './state-stack.ts';
 
 type TaskUse = 'stopTasks' | 'describeTasks';
 
+type FailureUse = 'reportOutboxFailures';
+
 interface ExecutionProps extends PlatformStackProps {
   readonly state: StateStack;
   readonly network: NetworkStack;
@@ -69,6 +71,7 @@ export class ExecutionStack extends Stack {
       ...state.offers,
       ...props.enginesOffer,
       ...this.offers,
+      ...this.#failureOffers(context),
       runTasks: this.#launchOffer({ task, clusterArn, network, gatewayUrl: gateway.address }),
     };
     for (const entry of FUNCTIONS.filter(isExecution)) {
@@ -134,6 +137,24 @@ export class ExecutionStack extends Stack {
     };
   }
 
+  /** By their names: the function that a queue belongs to is one of those that use it. */
+  #failureOffers(context: PlatformContext): Offers<FailureUse> {
+    const queueOf = (worker: string) => {
+      const name = physicalName(context.config, failuresName(worker));
+      return {
+        url: `https://sqs.${this.region}.${this.urlSuffix}/${this.account}/${name}`,
+        arn: this.formatArn({ service: 'sqs', resource: name }),
+      };
+    };
+    const outbox = queueOf('workers/relay-outbox');
+    return {
+      reportOutboxFailures: {
+        environment: { OUTBOX_FAILURES_QUEUE_URL: outbox.url },
+        allow: [{ actions: ACTIONS.reportOutboxFailures, resources: [outbox.arn] }],
+      },
+    };
+  }
+
   #launchOffer(launch: {
     readonly task: EngineTask;
     readonly clusterArn: string;
@@ -177,7 +198,9 @@ function isExecution({ trigger }: FunctionEntry): boolean {
   return trigger.kind === 'http' ? trigger.api === 'host' : trigger.kind !== 'authorizer';
 }
 
+const failuresName = (worker: string) => `${worker}-failed`;
+
 /** Beside its function: the policies of the queue name the rule, and the rule the function. */
 function failuresOf(worker: PlatformFunction, context: PlatformContext): Queue {
-  return parkingQueue(worker, 'Failures', { context, name: `${worker.entry.name}-failed` });
+  return parkingQueue(worker, 'Failures', { context, name: failuresName(worker.entry.name) });
 }

@@ -4,7 +4,11 @@ import { openDynamoRunLedger } from '#shared/runs/dynamo-run-ledger.ts';
 import type { RunLedger } from '#shared/runs/index.ts';
 import { Table } from '#shared/table/index.ts';
 
-/** The ledger as every composition root opens it. Region and endpoint come from the SDK's own environment. */
+/** The table as every composition root opens it. Region and endpoint come from the SDK's own environment. */
+export function openTable(tableName: string): Table {
+  return new Table(new DynamoDBClient({}), tableName);
+}
+
 export function openLedger(tableName: string): RunLedger {
-  return openDynamoRunLedger(new Table(new DynamoDBClient({}), tableName), systemClock);
+  return openDynamoRunLedger(openTable(tableName), systemClock);
 }

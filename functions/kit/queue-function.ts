@@ -1,8 +1,9 @@
 import middy from '@middy/core';
-import type { SQSBatchResponse, SQSEvent, SQSRecord } from 'aws-lambda';
+import type { SQSEvent, SQSRecord } from 'aws-lambda';
 import type { z } from 'zod';
 import { toPlatformError } from '#shared/contracts/index.ts';
 import type { Logger } from '#shared/orchestrator/index.ts';
+import { type BatchAnswer, batchAnswer } from './batch-answer.ts';
 
 /**
  * One Lambda behind an SQS queue, answering partial failures. Each record stands alone: a body that cannot be parsed
@@ -16,13 +17,13 @@ export function queueFunction<Message>(options: {
   /** For a body that is no message: the last stop has nowhere to send it on. */
   malformed: 'fail' | 'drop';
 }) {
-  return middy<SQSEvent, SQSBatchResponse>().handler(async (event) => {
-    const outcomes = await Promise.all(event.Records.map((record) => handle(record, options)));
-    return {
-      batchItemFailures: event.Records.filter((_, index) => outcomes[index] === 'failed').map(
-        ({ messageId }) => ({ itemIdentifier: messageId }),
-      ),
-    };
+  return middy<SQSEvent, BatchAnswer>().handler(async ({ Records }) => {
+    const outcomes = await Promise.all(Records.map((record) => handle(record, options)));
+    const ids = Records.map(({ messageId }) => messageId);
+    return batchAnswer(
+      ids,
+      ids.filter((_, index) => outcomes[index] === 'failed'),
+    );
   });
 }
 

@@ -16,4 +16,5 @@ export {
 } from './schedule-source.ts';
 export { type SqsSourceOptions, startSqsSource } from './sqs-source.ts';
 export type { DiscardedBatch } from './stream-delivery.ts';
+export { insertionsOf } from './stream-filter.ts';
 export { type StreamSource, type StreamSourceOptions, startStreamSource } from './stream-source.ts';

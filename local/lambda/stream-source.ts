@@ -4,12 +4,14 @@ import {
   GetRecordsCommand,
   GetShardIteratorCommand,
   type Shard,
+  type _Record as StreamRecord,
 } from '@aws-sdk/client-dynamodb-streams';
 import type { StateDatabase } from '#local/aws/kit/state-database.ts';
 import { type EventSource, Pause } from './event-source.ts';
 import type { LambdaInvoker } from './invoker.ts';
 import { StreamCheckpoints } from './stream-checkpoints.ts';
 import { type DeliverySettings, deliverRecords } from './stream-delivery.ts';
+import { sequenceOf } from './stream-event.ts';
 
 export interface StreamSourceOptions {
   readonly streams: Pick<DynamoDBStreamsClient, 'send'>;
@@ -22,6 +24,8 @@ export interface StreamSourceOptions {
   /** Where a shard without a checkpoint begins. LATEST loses what is written while no source runs. */
   readonly startingPosition?: 'TRIM_HORIZON' | 'LATEST';
   readonly reportBatchItemFailures?: boolean;
+  /** Lambda's FilterCriteria: other records are passed over, and count as done. */
+  readonly filter?: (record: StreamRecord) => boolean;
   readonly bisectBatchOnFunctionError?: boolean;
   /** -1, the default, retries for as long as it takes, and nothing after it is delivered. */
   readonly maxRetryAttempts?: number;
@@ -157,7 +161,7 @@ class StreamReader {
         );
         failures = 0;
         const records = page.Records ?? [];
-        await deliverRecords(this.#settings, shardId, records, this.#progress(shardId, idle));
+        await this.#deliver(shardId, records, idle);
         if (this.#stopping.signal.aborted) break;
         iterator = page.NextShardIterator;
         if (!iterator) {
@@ -179,6 +183,15 @@ class StreamReader {
       }
     }
     this.#pauses.delete(idle);
+  }
+
+  async #deliver(shardId: string, records: readonly StreamRecord[], idle: Pause): Promise<void> {
+    const wanted = records.filter(this.#options.filter ?? (() => true));
+    const progress = this.#progress(shardId, idle);
+    await deliverRecords(this.#settings, shardId, wanted, progress);
+    const last = records.at(-1);
+    // Also what was passed over, unless delivery was cut short: then it says itself how far it came.
+    if (last && !this.#stopping.signal.aborted) progress.done(sequenceOf(last));
   }
 
   async #iterator(shardId: string, position: 'TRIM_HORIZON' | 'LATEST'): Promise<string> {

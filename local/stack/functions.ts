@@ -1,19 +1,25 @@
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { DynamoDBStreamsClient } from '@aws-sdk/client-dynamodb-streams';
-import { SQSClient } from '@aws-sdk/client-sqs';
+import { SendMessageCommand, SQSClient } from '@aws-sdk/client-sqs';
 import type { StateDatabase } from '#local/aws/kit/state-database.ts';
 import {
   type EventSource,
   type FunctionError,
   inProcess,
+  insertionsOf,
   invokeAsync,
   type LambdaInvoker,
   startScheduleSource,
   startSqsSource,
   startStreamSource,
 } from '#local/lambda/index.ts';
-import { FUNCTIONS, type FunctionEntry } from '#shared/topology/index.ts';
+import {
+  FUNCTIONS,
+  type FunctionEntry,
+  STREAM_MAX_AGE_MS,
+  STREAM_MAX_RETRIES,
+} from '#shared/topology/index.ts';
 import { PLACE } from './place.ts';
 import type { Provisioned } from './provision.ts';
 
@@ -87,7 +93,16 @@ function startSource(
         startingPosition: 'TRIM_HORIZON',
         reportBatchItemFailures: true,
         bisectBatchOnFunctionError: true,
-        maxRetryAttempts: 10,
+        maxRetryAttempts: STREAM_MAX_RETRIES,
+        maxRecordAgeMs: STREAM_MAX_AGE_MS,
+        filter: insertionsOf(trigger.inserts),
+        onFailure: (batch) =>
+          new SQSClient({}).send(
+            new SendMessageCommand({
+              QueueUrl: failuresQueueOf(provisioned, entry),
+              MessageBody: JSON.stringify(batch),
+            }),
+          ),
       });
     case 'schedule':
       return startScheduleSource({
@@ -102,6 +117,12 @@ function startSource(
     case 'taskStopped':
       return undefined;
   }
+}
+
+function failuresQueueOf(provisioned: Provisioned, { name }: FunctionEntry): string {
+  const url = provisioned.failureQueueUrls[name];
+  if (!url) throw new TypeError(`${name} has no queue for its failures`);
+  return url;
 }
 
 /** Hands an event of the bus to the function of a target; an event it does not take is tried again. */

@@ -19,7 +19,7 @@ import {
   SecretsManagerClient,
 } from '@aws-sdk/client-secrets-manager';
 import { CreateQueueCommand, GetQueueAttributesCommand, SQSClient } from '@aws-sdk/client-sqs';
-import { RUNS_QUEUE_MAX_RECEIVES, TASK_CONTAINER_NAME } from '#shared/topology/index.ts';
+import { FUNCTIONS, RUNS_QUEUE_MAX_RECEIVES, TASK_CONTAINER_NAME } from '#shared/topology/index.ts';
 import { ignore } from './ignore.ts';
 import { makeTable } from './make-table.ts';
 import { PLACE } from './place.ts';
@@ -41,6 +41,8 @@ export interface Provisioned {
   readonly streamArn: string;
   readonly runsQueueUrl: string;
   readonly deadLetterQueueUrl: string;
+  /** By the name of the function behind the table's stream that gives up. */
+  readonly failureQueueUrls: Readonly<Record<string, string>>;
   readonly busName: string;
   readonly clusterArn: string;
   readonly taskDefinitionArn: string;
@@ -53,7 +55,8 @@ export async function provision(options: {
   stopTimeoutSeconds: number;
 }): Promise<Provisioned> {
   const streamArn = await makeTable(new DynamoDBClient({}), TABLE_NAME);
-  const queues = await makeQueues(new SQSClient({}));
+  const sqs = new SQSClient({});
+  const queues = { ...(await makeQueues(sqs)), failureQueueUrls: await makeFailureQueues(sqs) };
   await makeBus(new EventBridgeClient({}));
   const tasks = await makeTasks(new ECSClient({}), options.stopTimeoutSeconds);
   await new SecretsManagerClient({})
@@ -90,6 +93,18 @@ async function makeQueues(client: SQSClient) {
   );
   if (!runs.QueueUrl || !dead.QueueUrl) throw new Error('the queues were not made');
   return { runsQueueUrl: runs.QueueUrl, deadLetterQueueUrl: dead.QueueUrl };
+}
+
+async function makeFailureQueues(client: SQSClient): Promise<Record<string, string>> {
+  const made = FUNCTIONS.filter(({ trigger }) => trigger.kind === 'tableStream').map(
+    async ({ name }) => {
+      const QueueName = `nexusdesk-${name.replace('/', '-')}-failed`;
+      const { QueueUrl } = await client.send(new CreateQueueCommand({ QueueName }));
+      if (!QueueUrl) throw new Error(`the queue ${QueueName} was not made`);
+      return [name, QueueUrl] as const;
+    },
+  );
+  return Object.fromEntries(await Promise.all(made));
 }
 
 async function makeBus(client: EventBridgeClient): Promise<void> {

@@ -114,6 +114,7 @@ export async function startStack(options: StackOptions): Promise<Stack> {
     SIGNING_SECRET_ID: provisioned.signingSecretId,
     TENANT_SECRETS_PREFIX,
     EVENT_BUS_NAME: provisioned.busName,
+    OUTBOX_FAILURES_QUEUE_URL: provisioned.failureQueueUrls['workers/relay-outbox'],
     JWT_ISSUER: issuer.issuer,
     JWT_AUDIENCE: DEV_AUDIENCE,
     JWKS_URL: `${url}${issuer.jwksPath}`,

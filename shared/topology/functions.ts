@@ -23,6 +23,7 @@ export const USES = {
   signingSecret: { environment: ['SIGNING_SECRET_ID'] },
   tenantSecrets: { environment: ['TENANT_SECRETS_PREFIX'] },
   publishEvents: { environment: ['EVENT_BUS_NAME'] },
+  reportOutboxFailures: { environment: ['OUTBOX_FAILURES_QUEUE_URL'] },
   verifyTokens: { environment: ['JWT_ISSUER', 'JWT_AUDIENCE', 'JWKS_URL'] },
   engines: { environment: ['DEPLOYED_ENGINES'] },
 } as const satisfies Record<string, { environment: readonly string[] }>;
@@ -51,8 +52,15 @@ export type Trigger =
       readonly batchSize: number;
       readonly maxConcurrency: number;
     }
-  /** Only insertions of items of this `kind`: a heartbeat's update of the head wakes nobody. */
-  | { readonly kind: 'tableStream'; readonly batchSize: number; readonly insertsOf: string }
+  /**
+   * Only insertions of items whose attributes have one of these texts: a heartbeat's update of the head wakes nobody. A
+   * stream serves two readers, no more.
+   */
+  | {
+      readonly kind: 'tableStream';
+      readonly batchSize: number;
+      readonly inserts: Readonly<Record<string, readonly string[]>>;
+    }
   | { readonly kind: 'schedule'; readonly everyMs: number }
   | { readonly kind: 'taskStopped' };
 
@@ -137,8 +145,10 @@ export const FUNCTIONS: readonly FunctionEntry[] = [
     { kind: 'queue', queue: 'runsDeadLetter', batchSize: 10, maxConcurrency: 2 },
     ['tableWrite', 'sendRuns'],
   ),
-  worker('relay-outbox', { kind: 'tableStream', batchSize: 100, insertsOf: 'page' }, [
+  worker('relay-outbox', { kind: 'tableStream', batchSize: 100, inserts: { kind: ['page'] } }, [
+    'tableWrite',
     'publishEvents',
+    'reportOutboxFailures',
   ]),
   worker('settle-stopped-task', { kind: 'taskStopped' }, ['tableWrite', 'sendRuns']),
   worker('sweep-due-runs', { kind: 'schedule', everyMs: 60_000 }, [

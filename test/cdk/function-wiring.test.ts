@@ -124,7 +124,11 @@ describe('functions of the catalogue', () => {
             {
               Pattern: JSON.stringify({
                 eventName: ['INSERT'],
-                dynamodb: { NewImage: { kind: { S: ['page'] } } },
+                dynamodb: {
+                  NewImage: Object.fromEntries(
+                    Object.entries(trigger.inserts).map(([name, texts]) => [name, { S: texts }]),
+                  ),
+                },
               }),
             },
           ],
@@ -132,7 +136,7 @@ describe('functions of the catalogue', () => {
         FunctionResponseTypes: ['ReportBatchItemFailures'],
         DestinationConfig: {
           OnFailure: {
-            Destination: `${queueNamed('nexusdesk-dev-workers-relay-outbox-failed').name}.Arn`,
+            Destination: `${queueNamed(`nexusdesk-dev-${name.replaceAll('/', '-')}-failed`).name}.Arn`,
           },
         },
       });

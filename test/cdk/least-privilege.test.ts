@@ -30,6 +30,7 @@ const FOR_USE: Readonly<Record<Use, readonly string[]>> = {
   signingSecret: ['secretsmanager:GetSecretValue'],
   tenantSecrets: ['secretsmanager:GetSecretValue'],
   publishEvents: ['events:PutEvents'],
+  reportOutboxFailures: ['sqs:SendMessage'],
   verifyTokens: [],
   engines: [],
 };

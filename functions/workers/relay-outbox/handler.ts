@@ -1,22 +1,20 @@
-import middy from '@middy/core';
-import type { DynamoDBBatchResponse, DynamoDBStreamEvent } from 'aws-lambda';
-import { type OutboxPage, relayOutbox } from '#shared/orchestrator/index.ts';
+import { type RelayDeps, relayOutbox, type StreamedPage } from '#shared/orchestrator/index.ts';
+import { type PageImage, toAgentEvents } from '#shared/runs/index.ts';
+import { streamFunction } from '../../kit/stream-function.ts';
 
-/** What a stream record's new image says about a log page; undefined for every other kind of item. */
-export type ReadPage = (image: unknown) => Omit<OutboxPage, 'record'> | undefined;
+/** What the image of an item says about a log page; undefined for everything else. */
+export type ReadPage = (image: unknown) => PageImage | undefined;
 
-/** The table's stream → the bus. A log page is immutable, so only its insertion is news. */
-export function relayOutboxHandler(
-  deps: Parameters<typeof relayOutbox>[0] & { readPage: ReadPage },
-) {
-  return middy<DynamoDBStreamEvent, DynamoDBBatchResponse>().handler(async (event) => {
-    const pages = event.Records.flatMap((record): OutboxPage[] => {
-      const sequenceNumber = record.dynamodb?.SequenceNumber;
-      if (record.eventName !== 'INSERT' || !sequenceNumber) return [];
-      const page = deps.readPage(record.dynamodb?.NewImage);
-      return page ? [{ record: sequenceNumber, ...page }] : [];
-    });
-    const failedFrom = await relayOutbox(deps, pages);
-    return { batchItemFailures: failedFrom ? [{ itemIdentifier: failedFrom }] : [] };
+/** TRM-6: the table's stream → the bus. */
+export function relayOutboxHandler(deps: RelayDeps & { readPage: ReadPage }) {
+  return streamFunction<StreamedPage>({
+    read(image, place) {
+      const found = deps.readPage(image);
+      if (!found) return undefined;
+      const { ref, index, page, problem } = found;
+      if (!page) deps.log.error({ ...ref, page: index, error: problem }, 'page cannot be read');
+      return { ...place, ref, index, events: page && toAgentEvents(ref.runId, page) };
+    },
+    run: (pages) => relayOutbox(deps, pages),
   });
 }
