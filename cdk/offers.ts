@@ -20,9 +20,10 @@ export type Offers<U extends Use> = { readonly [K in U]: Offer<K> };
 
 /** Actions per use. A test compares the policies in the templates with this table, written down once more there. */
 export const ACTIONS = {
-  tableRead: ['dynamodb:GetItem', 'dynamodb:Query'],
+  tableRead: ['dynamodb:BatchGetItem', 'dynamodb:GetItem', 'dynamodb:Query'],
   // Nothing deletes: what ends is marked, and garbage expires.
   tableWrite: [
+    'dynamodb:BatchGetItem',
     'dynamodb:ConditionCheckItem',
     'dynamodb:GetItem',
     'dynamodb:PutItem',
@@ -33,6 +34,7 @@ export const ACTIONS = {
   runTasks: ['ecs:RunTask'],
   stopTasks: ['ecs:StopTask'],
   describeTasks: ['ecs:DescribeTasks'],
+  listTasks: ['ecs:ListTasks'],
   signingSecret: ['secretsmanager:GetSecretValue'],
   tenantSecrets: ['secretsmanager:GetSecretValue'],
   publishEvents: ['events:PutEvents'],

@@ -25,7 +25,7 @@ import {
 import type { NetworkStack } from './network-stack.ts';
 import type { StateStack } from './state-stack.ts';
 
-type TaskUse = 'stopTasks' | 'describeTasks';
+type TaskUse = 'stopTasks' | 'describeTasks' | 'listTasks';
 
 type FailureUse = 'reportOutboxFailures';
 
@@ -133,6 +133,11 @@ export class ExecutionStack extends Stack {
       describeTasks: {
         environment,
         allow: [{ actions: ACTIONS.describeTasks, resources: [tasks], conditions: inCluster }],
+      },
+      listTasks: {
+        environment,
+        // Its resource would be a container instance, and on Fargate there are none: the condition bounds it.
+        allow: [{ actions: ACTIONS.listTasks, resources: ['*'], conditions: inCluster }],
       },
     };
   }

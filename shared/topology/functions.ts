@@ -20,6 +20,7 @@ export const USES = {
   },
   stopTasks: { environment: ['CLUSTER_ARN'] },
   describeTasks: { environment: ['CLUSTER_ARN'] },
+  listTasks: { environment: ['CLUSTER_ARN'] },
   signingSecret: { environment: ['SIGNING_SECRET_ID'] },
   tenantSecrets: { environment: ['TENANT_SECRETS_PREFIX'] },
   publishEvents: { environment: ['EVENT_BUS_NAME'] },
@@ -137,6 +138,8 @@ export const FUNCTIONS: readonly FunctionEntry[] = [
     'sendRuns',
     'runTasks',
     'stopTasks',
+    'describeTasks',
+    'listTasks',
     'signingSecret',
     'engines',
   ]),
@@ -151,12 +154,13 @@ export const FUNCTIONS: readonly FunctionEntry[] = [
     'reportOutboxFailures',
   ]),
   worker('settle-stopped-task', { kind: 'taskStopped' }, ['tableWrite', 'sendRuns']),
-  worker('sweep-due-runs', { kind: 'schedule', everyMs: 60_000 }, [
-    'tableWrite',
-    'sendRuns',
-    'stopTasks',
-    'describeTasks',
-  ]),
+  // Looks several times within its minute; the last look may take longer than what is left of it.
+  worker(
+    'sweep-due-runs',
+    { kind: 'schedule', everyMs: 60_000 },
+    ['tableWrite', 'sendRuns', 'stopTasks', 'describeTasks', 'listTasks'],
+    90_000,
+  ),
 ];
 
 /** The environment variables a function reads, without repeats. */

@@ -107,6 +107,10 @@ describe.each(STAGES)('in $name', (config) => {
       const env = readTaskEnv({ ...Object.fromEntries(told), ...launched, ...image });
       expect(env).toMatchObject({ workRoot: '/work/runs', sandbox: 'uid' });
       expect(told).toHaveLength(2);
+      // B82: an override replaces a variable or a secret of the same name.
+      expect(Object.keys(launched).filter((name) => told.some(([own]) => own === name))).toEqual(
+        [],
+      );
       for (const key of ['EnvironmentFiles', 'Secrets', 'Command', 'EntryPoint', 'PortMappings']) {
         expect([key, container[key]]).toEqual([key, undefined]);
       }

@@ -1,6 +1,7 @@
 import { rm } from 'node:fs/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { STAGES } from '#cdk/stage-config.ts';
+import { timingSchema } from '#shared/orchestrator/index.ts';
 import { environmentOf, FUNCTIONS, type FunctionEntry } from '#shared/topology/index.ts';
 import { type Environment, type Resource, synthesize } from './environment.ts';
 import { functionOf } from './policies.ts';
@@ -150,8 +151,12 @@ describe('functions of the catalogue', () => {
 
   it.each(ofKind('schedule'))(
     'ORC-5 $name runs on its schedule, a missed tick is not repeated',
-    ({ name, trigger }) => {
+    ({ name, trigger, timeoutMs }) => {
       expect(trigger.everyMs).toBe(60_000);
+      // One invocation looks on until the next one starts, and its last look has time to finish.
+      const { sweepForMs, sweepEveryMs } = timingSchema.parse({});
+      expect(sweepForMs).toBe(trigger.everyMs);
+      expect(timeoutMs).toBeGreaterThan(sweepForMs + sweepEveryMs);
       expect(ruleFor(name).properties).toMatchObject({
         ScheduleExpression: 'rate(1 minute)',
         State: 'ENABLED',

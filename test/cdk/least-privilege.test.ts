@@ -15,8 +15,9 @@ import { createSourceSkeleton } from './source-skeleton.ts';
 
 /** Written down a second time: a grant that grows in the product has to be argued for here too. */
 const FOR_USE: Readonly<Record<Use, readonly string[]>> = {
-  tableRead: ['dynamodb:GetItem', 'dynamodb:Query'],
+  tableRead: ['dynamodb:BatchGetItem', 'dynamodb:GetItem', 'dynamodb:Query'],
   tableWrite: [
+    'dynamodb:BatchGetItem',
     'dynamodb:ConditionCheckItem',
     'dynamodb:GetItem',
     'dynamodb:PutItem',
@@ -27,6 +28,7 @@ const FOR_USE: Readonly<Record<Use, readonly string[]>> = {
   runTasks: ['ecs:RunTask', 'iam:PassRole'],
   stopTasks: ['ecs:StopTask'],
   describeTasks: ['ecs:DescribeTasks'],
+  listTasks: ['ecs:ListTasks'],
   signingSecret: ['secretsmanager:GetSecretValue'],
   tenantSecrets: ['secretsmanager:GetSecretValue'],
   publishEvents: ['events:PutEvents'],
@@ -60,6 +62,8 @@ const FOR_EVERY_FUNCTION = [
 /** Actions for which AWS knows no resource to name. */
 const WITHOUT_RESOURCE = new Set([
   'ecr:GetAuthorizationToken',
+  // The condition on the cluster bounds it; see the test of tasks.
+  'ecs:ListTasks',
   'xray:PutTelemetryRecords',
   'xray:PutTraceSegments',
 ]);
@@ -202,15 +206,16 @@ describe.each(STAGES)('in $name', (config) => {
     ]);
     const tasks = [account(`ecs:@:task/nexusdesk-${config.name}-engines/*`)];
     for (const { name, uses } of FUNCTIONS) {
-      for (const [use, action] of [
-        ['stopTasks', 'ecs:StopTask'],
-        ['describeTasks', 'ecs:DescribeTasks'],
+      for (const [use, action, reached] of [
+        ['stopTasks', 'ecs:StopTask', tasks],
+        ['describeTasks', 'ecs:DescribeTasks', tasks],
+        ['listTasks', 'ecs:ListTasks', ['*']],
       ] as const) {
         const scopes = statementsFor(name, action).map(({ resources, conditions }) => ({
           resources,
           conditions,
         }));
-        const wanted = uses.includes(use) ? [{ resources: tasks, conditions: onCluster }] : [];
+        const wanted = uses.includes(use) ? [{ resources: reached, conditions: onCluster }] : [];
         expect([name, scopes]).toEqual([name, wanted]);
       }
     }
