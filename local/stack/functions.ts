@@ -8,7 +8,6 @@ import {
   type FunctionError,
   inProcess,
   insertionsOf,
-  invokeAsync,
   type LambdaInvoker,
   startScheduleSource,
   startSqsSource,
@@ -123,25 +122,4 @@ function failuresQueueOf(provisioned: Provisioned, { name }: FunctionEntry): str
   const url = provisioned.failureQueueUrls[name];
   if (!url) throw new TypeError(`${name} has no queue for its failures`);
   return url;
-}
-
-/** Hands an event of the bus to the function of a target; an event it does not take is tried again. */
-export async function deliverTo(
-  functions: Functions,
-  targetName: string,
-  event: object,
-  signal: AbortSignal,
-): Promise<void> {
-  const entry = FUNCTIONS.find(({ name }) => name.endsWith(`/${targetName}`));
-  if (!entry) throw new TypeError(`no function is called ${targetName}`);
-  await invokeAsync(
-    {
-      invoker: functionOf(functions, entry.name),
-      signal,
-      onDeadLetter: ({ error }) => {
-        throw new Error(`${entry.name} did not take the event: ${error.errorMessage}`);
-      },
-    },
-    event,
-  );
 }

@@ -1,6 +1,7 @@
 import { openDynamo } from '#local/aws/dynamo/service.ts';
 import { type Ecs, openEcs } from '#local/aws/ecs/index.ts';
 import { openEvents } from '#local/aws/events/events.ts';
+import type { Deliver } from '#local/aws/events/outbox.ts';
 import { type AwsEndpoint, startAwsEndpoint } from '#local/aws/kit/aws-endpoint.ts';
 import type { StateDatabase } from '#local/aws/kit/state-database.ts';
 import { openS3 } from '#local/aws/s3/s3.ts';
@@ -24,14 +25,12 @@ export async function startServices(options: {
   port: number;
   /** Command of the runtime host, and the environment its tasks start with. */
   host: { command: string[]; cwd: string; env: Record<string, string> };
-  deliver: (functionName: string, event: object) => Promise<void>;
+  /** Brings an event of the bus to a target; called from the first moment on with what an earlier stack left. */
+  deliver: Deliver;
 }): Promise<Services> {
   const { state, folder } = options;
   const place = { state, ...PLACE };
-  const events = openEvents({
-    ...place,
-    deliver: (target, event) => options.deliver(target.arn.split(':').at(-1) ?? '', event),
-  });
+  const events = openEvents({ ...place, deliver: options.deliver });
   const ecs = openEcs({
     ...place,
     images: (image) => (image === HOST_IMAGE ? options.host : undefined),

@@ -9,11 +9,12 @@ import { openDataFolder, readPorts, writeConnection, writePorts } from './data-f
 import { DEV_AUDIENCE, DEV_TENANT, openDevIssuer } from './dev-issuer.ts';
 import { chooseModel, deployedEngines, engineLocations, type ModelChoice } from './engines.ts';
 import { findBundledBwrap } from './find-bwrap.ts';
-import { deliverTo, functionOf, loadFunctions, startSources } from './functions.ts';
+import { functionOf, loadFunctions, startSources } from './functions.ts';
 import { freePort } from './ports.ts';
 import { provision, TENANT_SECRETS_PREFIX } from './provision.ts';
 import { apiRoutes } from './routes.ts';
 import { sdkEnvironment, startServices } from './services.ts';
+import { deliverToTargets } from './targets.ts';
 
 export interface StackOptions {
   readonly projectRoot: string;
@@ -81,6 +82,7 @@ export async function startStack(options: StackOptions): Promise<Stack> {
     onError: (name, requestId, error) => log.error({ name, requestId, error }, 'function failed'),
   });
   const stopping = new AbortController();
+  const ready = Promise.withResolvers<void>();
   const locations = engineLocations(options.projectRoot);
   const services = await startServices({
     folder,
@@ -91,7 +93,7 @@ export async function startStack(options: StackOptions): Promise<Stack> {
       cwd: options.projectRoot,
       env: hostEnvironment(options, folder.workdirs, locations.programsRoot, folder.path),
     },
-    deliver: (name, event) => deliverTo(functions, name, event, stopping.signal),
+    deliver: deliverToTargets({ functions, ready: ready.promise, signal: stopping.signal }),
   });
 
   Object.assign(process.env, sdkEnvironment(services.endpoint.url));
@@ -119,9 +121,10 @@ export async function startStack(options: StackOptions): Promise<Stack> {
     JWT_AUDIENCE: DEV_AUDIENCE,
     JWKS_URL: `${url}${issuer.jwksPath}`,
     DEPLOYED_ENGINES: JSON.stringify(engines),
-    RUN_TIMING: JSON.stringify(LOCAL_TIMING),
+    ...runSettings(options.env),
     LOG_FILE: folder.logFile,
   });
+  ready.resolve();
 
   const front = await startApiFront({
     port: ports.api,
@@ -163,6 +166,15 @@ export async function startStack(options: StackOptions): Promise<Stack> {
       folder.release();
       log.info('stack stopped');
     },
+  };
+}
+
+/** `NEXUSDESK_TIMING`: JSON of what is to differ; `NEXUSDESK_TENANT_RUNS`: runs of a tenant at once. */
+function runSettings(env: NodeJS.ProcessEnv): Record<string, string> {
+  const { NEXUSDESK_TIMING: timing = '{}', NEXUSDESK_TENANT_RUNS: runs } = env;
+  return {
+    RUN_TIMING: JSON.stringify({ ...LOCAL_TIMING, ...(JSON.parse(timing) as object) }),
+    ...(runs ? { TENANT_RUN_LIMIT: runs } : {}),
   };
 }
 
