@@ -6,7 +6,7 @@ describeWithMoto((moto) => {
   describeDynamo({
     name: 'DynamoDB on moto',
     side: 'moto',
-    endpoint: () => moto().url,
+    target: () => moto().url,
     divergences: DYNAMO_DIVERGENCES,
   });
 });

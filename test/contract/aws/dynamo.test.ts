@@ -15,6 +15,6 @@ afterAll(() => served?.close());
 describeDynamo({
   name: 'DynamoDB on the embedded emulator',
   side: 'embedded',
-  endpoint: () => served?.url ?? '',
+  target: () => served?.url ?? '',
   divergences: DYNAMO_DIVERGENCES,
 });

@@ -6,11 +6,11 @@ const FAILED = 'ConditionalCheckFailedException';
 const INVALID = 'ValidationException';
 
 /** Conditions, and what a failed one answers. */
-export function conditionalWrites({ it, endpoint }: DynamoPart): void {
+export function conditionalWrites({ it, target }: DynamoPart): void {
   describe('conditional writes', () => {
     let table: TestTable;
     beforeAll(async () => {
-      table = await new TestTable(endpoint()).create();
+      table = await new TestTable(target()).create();
     });
     afterAll(() => table.drop());
 

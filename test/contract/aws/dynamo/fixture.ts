@@ -21,10 +21,13 @@ import { marshall, unmarshall } from '@aws-sdk/util-dynamodb';
 import { expect } from 'vitest';
 import type { ContractIt } from '../divergences.ts';
 
+/** An endpoint to reach over a socket, or clients that need none. */
+export type Target = string | ReturnType<typeof clientsFor>;
+
 /** What every part of the suite is given. */
 export interface DynamoPart {
   readonly it: ContractIt;
-  readonly endpoint: () => string;
+  readonly target: () => Target;
 }
 
 export type Row = Record<string, unknown>;
@@ -68,8 +71,8 @@ export class TestTable {
   readonly streams: DynamoDBStreamsClient;
   streamArn = '';
 
-  constructor(endpoint: string) {
-    const { dynamo, streams } = clientsFor(endpoint);
+  constructor(target: Target) {
+    const { dynamo, streams } = typeof target === 'string' ? clientsFor(target) : target;
     this.dynamo = dynamo;
     this.streams = streams;
   }

@@ -10,11 +10,11 @@ import { type DynamoPart, failure, plain, TestTable, wire } from './fixture.ts';
 const INVALID = 'ValidationException';
 
 /** Update expressions, types of values, limits, batches, and writers that meet. */
-export function itemWrites({ it, endpoint }: DynamoPart): void {
+export function itemWrites({ it, target }: DynamoPart): void {
   describe('item writes', () => {
     let table: TestTable;
     beforeAll(async () => {
-      table = await new TestTable(endpoint()).create();
+      table = await new TestTable(target()).create();
     });
     afterAll(() => table.drop());
 

@@ -5,11 +5,11 @@ import { type DynamoPart, failure, plain, type Row, TestTable, wire } from './fi
 const INVALID = 'ValidationException';
 
 /** Queries, indexes, pages and scans. */
-export function queries({ it, endpoint }: DynamoPart): void {
+export function queries({ it, target }: DynamoPart): void {
   describe('queries', () => {
     let table: TestTable;
     beforeAll(async () => {
-      table = await new TestTable(endpoint()).create();
+      table = await new TestTable(target()).create();
       for (let page = 1; page <= 12; page += 1) {
         const sk = `LOG#${String(page).padStart(4, '0')}`;
         await table.put({ pk: 'run', sk, page, kind: page % 3 === 0 ? 'seal' : 'events' });

@@ -58,12 +58,12 @@ class StreamReader {
 const summary = ({ eventName, dynamodb }: StreamRecord) => [eventName, plain(dynamodb?.Keys)?.sk];
 
 /** Streams and Time to Live. */
-export function streamsAndTimeToLive({ it, endpoint }: DynamoPart): void {
+export function streamsAndTimeToLive({ it, target }: DynamoPart): void {
   describe('streams', () => {
     let table: TestTable;
     let reader: StreamReader;
     beforeAll(async () => {
-      table = await new TestTable(endpoint()).create();
+      table = await new TestTable(target()).create();
       reader = new StreamReader(table);
     });
     afterAll(() => table.drop());

@@ -18,11 +18,11 @@ import { type DynamoPart, failure, keySchema, TestTable, wire } from './fixture.
 const INVALID = 'ValidationException';
 
 /** Tables and their settings. */
-export function tables({ it, endpoint }: DynamoPart): void {
+export function tables({ it, target }: DynamoPart): void {
   describe('tables', () => {
     let table: TestTable;
     beforeAll(async () => {
-      table = await new TestTable(endpoint()).create();
+      table = await new TestTable(target()).create();
     });
     afterAll(() => table.drop());
 
@@ -110,7 +110,7 @@ export function tables({ it, endpoint }: DynamoPart): void {
     });
 
     it('forgets the items of a deleted table', async () => {
-      const short = await new TestTable(endpoint()).create();
+      const short = await new TestTable(target()).create();
       await short.put({ pk: 'a', sk: 'a', owner: 'o', at: 'a' });
       await short.dynamo.send(new DeleteTableCommand({ TableName: short.name }));
       await failure(short.get('a', 'a'), 'ResourceNotFoundException');

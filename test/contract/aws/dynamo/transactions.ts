@@ -19,11 +19,11 @@ const CANCELLED = 'TransactionCanceledException';
 const INVALID = 'ValidationException';
 
 /** Transactions: all or nothing, reasons in order, tokens. */
-export function transactions({ it, endpoint }: DynamoPart): void {
+export function transactions({ it, target }: DynamoPart): void {
   describe('transactions', () => {
     let table: TestTable;
     beforeAll(async () => {
-      table = await new TestTable(endpoint()).create();
+      table = await new TestTable(target()).create();
     });
     afterAll(() => table.drop());
 
