@@ -1,7 +1,7 @@
 import { Stack } from 'aws-cdk-lib';
 import { CfnCluster } from 'aws-cdk-lib/aws-ecs';
 import type { Queue } from 'aws-cdk-lib/aws-sqs';
-import type { Construct } from 'constructs';
+import { Construct } from 'constructs';
 import {
   FUNCTIONS,
   type FunctionEntry,
@@ -67,16 +67,17 @@ export class ExecutionStack extends Stack {
     this.offers = this.#taskOffers(clusterName, clusterArn);
     this.exportValue(clusterArn);
 
+    const streamFailures = this.#createStreamFailures(context);
     const offers: Partial<Offers<Use>> = {
       ...state.offers,
       ...props.enginesOffer,
       ...this.offers,
-      ...this.#failureOffers(context),
+      ...this.#failureOffers(streamFailures),
       runTasks: this.#launchOffer({ task, clusterArn, network, gatewayUrl: gateway.address }),
     };
     for (const entry of FUNCTIONS.filter(isExecution)) {
       const worker = new PlatformFunction(this, { entry, context, offers });
-      this.#connect(worker, { context, state, gateway, clusterArn });
+      this.#connect(worker, { context, state, gateway, clusterArn, streamFailures });
     }
   }
 
@@ -87,6 +88,7 @@ export class ExecutionStack extends Stack {
       readonly state: StateStack;
       readonly gateway: HostGateway;
       readonly clusterArn: string;
+      readonly streamFailures: ReadonlyMap<string, Queue>;
     },
   ): void {
     const { trigger } = worker.entry;
@@ -100,7 +102,7 @@ export class ExecutionStack extends Stack {
       case 'tableStream':
         consumeTableStream(worker, trigger, {
           streamArn: to.state.tableStreamArn,
-          failures: failuresOf(worker, to.context),
+          failures: queueIn(to.streamFailures, worker.entry.name),
         });
         break;
       case 'schedule':
@@ -142,20 +144,23 @@ export class ExecutionStack extends Stack {
     };
   }
 
-  /** By their names: the function that a queue belongs to is one of those that use it. */
-  #failureOffers(context: PlatformContext): Offers<FailureUse> {
-    const queueOf = (worker: string) => {
-      const name = physicalName(context.config, failuresName(worker));
-      return {
-        url: `https://sqs.${this.region}.${this.urlSuffix}/${this.account}/${name}`,
-        arn: this.formatArn({ service: 'sqs', resource: name }),
-      };
-    };
-    const outbox = queueOf('workers/relay-outbox');
+  /** Where the consumers of the table's stream put what they give up, by their names. */
+  #createStreamFailures(context: PlatformContext): ReadonlyMap<string, Queue> {
+    const parked = new Construct(this, 'StreamFailures');
+    return new Map(
+      FUNCTIONS.filter(({ trigger }) => trigger.kind === 'tableStream').map(({ name }) => [
+        name,
+        parkingQueue(parked, name.replaceAll('/', '-'), { context, name: failuresName(name) }),
+      ]),
+    );
+  }
+
+  #failureOffers(failures: ReadonlyMap<string, Queue>): Offers<FailureUse> {
+    const outbox = queueIn(failures, 'workers/relay-outbox');
     return {
       reportOutboxFailures: {
-        environment: { OUTBOX_FAILURES_QUEUE_URL: outbox.url },
-        allow: [{ actions: ACTIONS.reportOutboxFailures, resources: [outbox.arn] }],
+        environment: { OUTBOX_FAILURES_QUEUE_URL: outbox.queueUrl },
+        allow: [{ actions: ACTIONS.reportOutboxFailures, resources: [outbox.queueArn] }],
       },
     };
   }
@@ -204,6 +209,12 @@ function isExecution({ trigger }: FunctionEntry): boolean {
 }
 
 const failuresName = (worker: string) => `${worker}-failed`;
+
+function queueIn(queues: ReadonlyMap<string, Queue>, worker: string): Queue {
+  const queue = queues.get(worker);
+  if (!queue) throw new Error(`${worker} has no queue of failures`);
+  return queue;
+}
 
 /** Beside its function: the policies of the queue name the rule, and the rule the function. */
 function failuresOf(worker: PlatformFunction, context: PlatformContext): Queue {

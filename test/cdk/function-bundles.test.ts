@@ -19,6 +19,8 @@ const VALUES: Readonly<Record<string, string>> = {
   JWKS_URL: 'https://login.example.com/keys',
   JWT_ISSUER: 'https://login.example.com/',
   RUNS_QUEUE_URL: 'https://sqs.eu-west-1.amazonaws.com/111122223333/runs',
+  OUTBOX_FAILURES_QUEUE_URL: 'https://sqs.eu-west-1.amazonaws.com/111122223333/outbox-failed',
+  USAGE_FAILURES_QUEUE_URL: 'https://sqs.eu-west-1.amazonaws.com/111122223333/usage-failed',
   TASK_SECURITY_GROUPS: 'sg-1',
   TASK_SUBNETS: 'subnet-1,subnet-2',
 };
