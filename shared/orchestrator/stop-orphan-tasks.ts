@@ -33,7 +33,7 @@ export function orphanTasksChore(deps: {
         cursor = listed.cursor;
         if (cursor === undefined) return 'done';
       }
-      return cursor === undefined ? 'done' : 'more';
+      return 'more';
     },
   };
 }

@@ -3,11 +3,15 @@ import type { DueCursor, DueTimer, RunHead } from '#shared/runs/index.ts';
 import { DUE_SHARDS } from '#shared/topology/index.ts';
 import { type SeenTask, type SweepDeps, sweepRun, taskQuestion } from './sweep-run.ts';
 
-/** Runs of one shard in one tick; what is left stays due. */
-const RUNS_PER_SHARD = 100;
-/** A shard is read in pages of this many timers, and at most this many pages in a tick. */
-const PAGE = 100;
-const PAGES_PER_SHARD = 10;
+/** How much of one shard a tick does at most; what is left stays due. */
+export interface SweepBounds {
+  /** No further page is read once so many runs were looked at. */
+  readonly runs: number;
+  /** Timers in one page. */
+  readonly page: number;
+  readonly pages: number;
+}
+const BOUNDS: SweepBounds = { runs: 100, page: 100, pages: 10 };
 /** Reads of one page that are under way at once. */
 const READS_AT_ONCE = 10;
 const FAILURES_KEPT = 10_000;
@@ -38,9 +42,11 @@ export interface SweepCount {
 export async function sweepDueRuns(
   deps: SweepDeps,
   memory: SweepMemory = newSweepMemory(),
+  bounds: SweepBounds = BOUNDS,
 ): Promise<SweepCount> {
-  const shards = Array.from({ length: DUE_SHARDS }, (_, shard) => sweepShard(deps, memory, shard));
-  const counts = await Promise.all(shards);
+  const counts = await Promise.all(
+    Array.from({ length: DUE_SHARDS }, (_, shard) => sweepShard(deps, memory, bounds, shard)),
+  );
   return {
     looked: counts.reduce((sum, { looked }) => sum + looked, 0),
     failed: counts.reduce((sum, { failed }) => sum + failed, 0),
@@ -50,14 +56,15 @@ export async function sweepDueRuns(
 async function sweepShard(
   deps: SweepDeps,
   memory: SweepMemory,
+  bounds: SweepBounds,
   shard: number,
 ): Promise<SweepCount> {
   const now = isoTime(deps.clock.now());
   const count = { looked: 0, failed: 0 };
   try {
-    for (let page = 0; page < PAGES_PER_SHARD && count.looked < RUNS_PER_SHARD; page += 1) {
+    for (let page = 0; page < bounds.pages && count.looked < bounds.runs; page += 1) {
       const { timers, after } = await deps.ledger.dueTimers(shard, now, {
-        limit: PAGE,
+        limit: bounds.page,
         after: memory.after.get(shard),
       });
       if (after) memory.after.set(shard, after);
