@@ -1,18 +1,9 @@
-import { type Clock, systemClock } from '#shared/kit/clock.ts';
+import type { TimerClock } from '#shared/kit/timer-clock.ts';
 
-/** The time of day and timers. Handed in, so that a test moves time instead of waiting for it. */
-export interface ClientClock extends Clock {
-  /** Calls back once after `ms`; the returned function takes it back. */
-  after(ms: number, callback: () => void): () => void;
-}
+export { systemTimerClock as systemClientClock } from '#shared/kit/timer-clock.ts';
 
-export const systemClientClock: ClientClock = {
-  now: () => systemClock.now(),
-  after(ms, callback) {
-    const timer = setTimeout(callback, ms);
-    return () => clearTimeout(timer);
-  },
-};
+/** The client's own name for what moves its time. */
+export type ClientClock = TimerClock;
 
 /** Resolves after `ms`, or rejects with the signal's reason as soon as it is aborted. */
 export function sleep(clock: ClientClock, ms: number, signal?: AbortSignal): Promise<void> {

@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import type { Writable } from 'node:stream';
 import type { APIGatewayProxyEvent, Context } from 'aws-lambda';
+import type { TimerClock } from '#shared/kit/timer-clock.ts';
 import type { EventSink } from '#shared/orchestrator/index.ts';
 
 /** The response stream of a Lambda function with response streaming. */
@@ -39,17 +40,37 @@ export function startResponse(
   return runtime().HttpResponseStream.from(output, { statusCode, headers });
 }
 
-/** Writes with backpressure: a stalled client stalls its own stream and holds no more than one buffer. */
+/** Writes with backpressure: a stalled client stalls its own stream and holds no more than one buffer (B121). */
 export function sinkOf(response: Writable): EventSink {
   const closed = new AbortController();
   const close = () => closed.abort();
   response.once('close', close);
-  response.once('error', close);
+  response.on('error', close);
   return {
     closed: closed.signal,
-    async write(text) {
-      if (closed.signal.aborted || response.write(text)) return;
-      await once(response, 'drain', { signal: closed.signal }).catch(() => {});
+    write(bytes) {
+      if (closed.signal.aborted || response.write(bytes)) return undefined;
+      return once(response, 'drain', { signal: closed.signal }).then(
+        () => {},
+        () => {},
+      );
+    },
+    cut(reason) {
+      response.destroy(new Error(reason));
     },
   };
+}
+
+/** Ends the response; one that its reader does not take within `ms` is cut, and holds up nobody. */
+export function endResponse(response: Writable, clock: TimerClock, ms: number): Promise<void> {
+  if (response.destroyed) return Promise.resolve();
+  return new Promise((resolve) => {
+    const takeBack = clock.after(ms, () => response.destroy(new Error('the end was not taken')));
+    const done = () => {
+      takeBack();
+      resolve();
+    };
+    response.once('finish', done).once('close', done);
+    response.end();
+  });
 }

@@ -4,6 +4,7 @@ export { cancelRun } from './cancel-run.ts';
 export { describeEngines } from './describe-engines.ts';
 export { type DispatchDeps, dispatchRun } from './dispatch-run.ts';
 export type { BusEvent, BusRefusal, EventBus } from './event-bus.ts';
+export { type LogFeeds, openLogFeeds } from './log-feed.ts';
 export type { ParkedRun, ParkedRuns } from './parked-runs.ts';
 export type {
   Ids,
@@ -28,7 +29,12 @@ export { type SettleDeps, type Settlement, settleRun } from './settle-run.ts';
 export { settleStoppedTask, taskStoppedEventSchema } from './settle-stopped-task.ts';
 export { orphanTasksChore } from './stop-orphan-tasks.ts';
 export type { FailureInbox, FailureNotice, GivenUpPages, StreamFailures } from './stream-failures.ts';
-export { type EventSink, openEventStream } from './stream-run-events.ts';
+export {
+  type EventSink,
+  openEventStream,
+  type StreamEnding,
+  type StreamLimits,
+} from './stream-run-events.ts';
 export { submitRun } from './submit-run.ts';
 export { newSweepMemory, type SweepMemory, sweepDueRuns } from './sweep-due-runs.ts';
 export { type Chore, openSweeper, type Sweeper } from './sweeper.ts';

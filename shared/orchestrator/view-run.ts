@@ -6,8 +6,7 @@ import {
   type RunView,
 } from '#shared/contracts/index.ts';
 import {
-  decodeEventCursor,
-  encodeEventCursor,
+  cursorsOf,
   type ListedRun,
   LOG_BEGINNING,
   type RunHead,
@@ -55,11 +54,12 @@ export async function pageEvents(
   options: { cursor?: string | undefined; limit: number },
 ): Promise<EventPage> {
   await requireRun(ledger, ref);
-  const after = options.cursor === undefined ? LOG_BEGINNING : decodeEventCursor(options.cursor);
+  const cursors = cursorsOf(ref);
+  const after = options.cursor === undefined ? LOG_BEGINNING : cursors.decode(options.cursor);
   const read = await readEvents(ledger, ref, after, options.limit);
   return {
     events: read.events.map(({ event }) => event),
-    nextCursor: encodeEventCursor(read.next),
+    nextCursor: cursors.encode(read.next),
     complete: read.complete,
   };
 }

@@ -1,8 +1,8 @@
 export { type Decision, decide, type Evidence, type TaskState } from './decide.ts';
 export {
-  decodeEventCursor,
+  cursorsOf,
   type EventCursor,
-  encodeEventCursor,
+  type EventCursors,
   LOG_BEGINNING,
 } from './event-cursor.ts';
 export {
@@ -12,7 +12,7 @@ export {
   toAgentEvents,
 } from './log-page.ts';
 export type { PageImage } from './page-image.ts';
-export { type ReadEvents, readEvents } from './read-events.ts';
+export { readEvents, readPageOf } from './read-events.ts';
 export type { RunHead, RunRef } from './run-head.ts';
 export type {
   AppendOutcome,
