@@ -13,12 +13,11 @@ import type { RunHead } from '#shared/runs/index.ts';
 import { openEmbeddedTable } from '#test/support/embedded-table.ts';
 import {
   at,
+  claimOf,
   completedResult,
+  creationOf,
   NOON,
-  queuedEvent,
   queuedHead,
-  SPECIFICATION,
-  snapshotOf,
 } from '#test/support/run-builders.ts';
 
 /** The host flushes what comes in 150 ms: at 60 deltas a second, nine of them. */
@@ -28,7 +27,7 @@ const HEARTBEATS = 4;
 
 const embedded = await openEmbeddedTable();
 const units = countUnits(embedded.client);
-const ledger = openDynamoRunLedger(embedded.table, { now: () => Date.parse(NOON) });
+const ledger = openDynamoRunLedger(embedded.table);
 
 const run = await claimedRun();
 const besidesEvents = { createClaimHeartbeats: units.take(), finish: 0, total: 0 };
@@ -60,20 +59,10 @@ console.log(
 await embedded.close();
 
 async function claimedRun(): Promise<RunHead> {
-  const head = queuedHead();
-  await ledger.createRun({
-    head,
-    specification: SPECIFICATION,
-    events: [queuedEvent(head)],
-    idempotency: { key: 'bench', bodyHash: 'a', expiresAtSeconds: Date.parse(at(60)) / 1000 },
-  });
-  const claim = await ledger.claimForLaunch({
-    head,
-    snapshot: snapshotOf(head),
-    leaseExpiresAt: at(300),
-    quotaLimit: 10,
-    now: NOON,
-  });
+  // Its timer is within a lease, as a submitted run's is.
+  const head = queuedHead({ dueAt: at(45) });
+  await ledger.createRun(creationOf(head));
+  const claim = await ledger.claimForLaunch(claimOf(head));
   if (claim.outcome !== 'claimed') throw new Error(claim.outcome);
   await ledger.recordTask(
     head,

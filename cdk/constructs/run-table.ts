@@ -34,8 +34,9 @@ export class RunTable extends Construct {
         indexName: index.name,
         partitionKey: text(index.partitionKey),
         sortKey: text(index.sortKey),
-        projectionType: ProjectionType.INCLUDE,
-        nonKeyAttributes: [...index.include],
+        ...(index.include.length > 0
+          ? { projectionType: ProjectionType.INCLUDE, nonKeyAttributes: [...index.include] }
+          : { projectionType: ProjectionType.KEYS_ONLY }),
       })),
       timeToLiveAttribute: TABLE_SHAPE.timeToLive,
       dynamoStream: TABLE_SHAPE.stream as StreamViewType,

@@ -1,5 +1,4 @@
 import { DynamoDBClient } from '@aws-sdk/client-dynamodb';
-import { systemClock } from '#shared/kit/clock.ts';
 import { openDynamoRunLedger } from '#shared/runs/dynamo-run-ledger.ts';
 import type { RunLedger } from '#shared/runs/index.ts';
 import { Table } from '#shared/table/index.ts';
@@ -10,5 +9,5 @@ export function openTable(tableName: string): Table {
 }
 
 export function openLedger(tableName: string): RunLedger {
-  return openDynamoRunLedger(openTable(tableName), systemClock);
+  return openDynamoRunLedger(openTable(tableName));
 }

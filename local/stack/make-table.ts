@@ -29,10 +29,10 @@ export async function makeTable(client: DynamoDBClient, tableName: string): Prom
         GlobalSecondaryIndexes: Object.values(indexes).map((index) => ({
           IndexName: index.name,
           KeySchema: keySchema(index.partitionKey, index.sortKey),
-          Projection: {
-            ProjectionType: 'INCLUDE' as const,
-            NonKeyAttributes: [...index.include],
-          },
+          Projection:
+            index.include.length > 0
+              ? { ProjectionType: 'INCLUDE' as const, NonKeyAttributes: [...index.include] }
+              : { ProjectionType: 'KEYS_ONLY' as const },
         })),
         StreamSpecification: { StreamEnabled: true, StreamViewType: TABLE_SHAPE.stream },
       }),

@@ -2,7 +2,7 @@ import type { ExecutionTokens } from '#shared/auth/index.ts';
 import { type ClaimReply, type ClaimRequest, PlatformError } from '#shared/contracts/index.ts';
 import { grantCredentials, type Vault } from '#shared/credentials/index.ts';
 import { isoTime } from '#shared/kit/clock.ts';
-import type { RunHead } from '#shared/runs/index.ts';
+import { executionRequestOf, type RunHead } from '#shared/runs/index.ts';
 import type { Logger } from './ports.ts';
 import { type SettleDeps, settleRun } from './settle-run.ts';
 
@@ -23,8 +23,11 @@ export async function acceptHost(
   const scope = deps.tokens.verifyTicket(ticket);
   const now = deps.clock.now();
   const leaseExpiresAt = isoTime(now + deps.timing.leaseMs);
-  const snapshot = await deps.ledger.readSnapshot(scope, scope.epoch);
-  if (!snapshot) throw refused();
+  const [snapshot, specification] = await Promise.all([
+    deps.ledger.readSnapshot(scope, scope.epoch),
+    deps.ledger.readSpecification(scope),
+  ]);
+  if (!snapshot || !specification) throw refused();
   // Before the claim: a host that cannot get its credentials must not make the attempt look started.
   const credentials = await grantCredentials(deps.vault, deps.secretsPrefix, {
     tenantId: scope.tenantId,
@@ -45,7 +48,8 @@ export async function acceptHost(
     epoch: scope.epoch,
     hostInstanceId: request.hostInstanceId,
     leaseExpiresAt,
-    now: isoTime(now),
+    // Clocks of two machines differ; a run never starts before it was claimed (B106).
+    now: isoTime(Math.max(now, Date.parse(snapshot.claimedAt))),
   });
   if (claim.outcome === 'refused') {
     await settleUnclaimed(deps, claim.head, scope.epoch);
@@ -61,7 +65,7 @@ export async function acceptHost(
       ...scope,
       expiresAtMs: Date.parse(claim.head.deadlineAt) + TOKEN_OUTLIVES_DEADLINE_MS,
     }),
-    request: snapshot.request,
+    request: executionRequestOf(claim.head, specification, snapshot),
     credentials,
     cursor: deps.tokens.signPosition({
       runId: scope.runId,

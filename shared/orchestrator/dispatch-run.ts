@@ -1,17 +1,13 @@
 import type { ExecutionTokens } from '#shared/auth/index.ts';
-import {
-  type ExecutionRequest,
-  executionError,
-  type LaunchMessage,
-  PlatformError,
-} from '#shared/contracts/index.ts';
+import { executionError, type LaunchMessage, PlatformError } from '#shared/contracts/index.ts';
 import type { EngineRegistry } from '#shared/engines/index.ts';
 import { isoTime } from '#shared/kit/clock.ts';
-import type { AttemptSnapshot, RunHead, RunRef } from '#shared/runs/index.ts';
+import type { AttemptTerms, RunHead, RunRef } from '#shared/runs/index.ts';
 import { resolveRunCapabilities, unavailability } from './describe-engines.ts';
 import type { Logger, RunQueue, TaskLauncher } from './ports.ts';
 import { type DeployedEngines, POLICY_VERSION, TENANT_RUN_LIMIT } from './settings.ts';
 import { type SettleDeps, settleRun } from './settle-run.ts';
+import { settleTaskStop } from './settle-task-stop.ts';
 
 export interface DispatchDeps extends SettleDeps {
   readonly queue: RunQueue;
@@ -19,6 +15,8 @@ export interface DispatchDeps extends SettleDeps {
   readonly tokens: ExecutionTokens;
   readonly registry: EngineRegistry;
   readonly deployed: DeployedEngines;
+  /** Runs of one tenant at once; left out: {@link TENANT_RUN_LIMIT}. */
+  readonly tenantRunLimit?: number;
   readonly log: Logger;
 }
 
@@ -48,13 +46,14 @@ export async function dispatchRun(
     return ended(await settleRun(deps, ref, { kind: 'deadline_passed', task: 'missing' }));
   }
 
-  const prepared = await prepareAttempt(deps, head);
+  const terms = await termsOfAttempt(deps, head);
   const now = deps.clock.now();
   const claim = await deps.ledger.claimForLaunch({
     head,
-    snapshot: prepared.snapshot,
+    terms,
+    quota: { tenantShard: 0, tenantLimit: deps.tenantRunLimit ?? TENANT_RUN_LIMIT },
     leaseExpiresAt: isoTime(now + deps.timing.launchLeaseMs),
-    quotaLimit: TENANT_RUN_LIMIT,
+    dueBy: isoTime(Math.min(now + deps.timing.leaseMs, Date.parse(head.deadlineAt))),
     now: isoTime(now),
   });
   switch (claim.outcome) {
@@ -68,58 +67,25 @@ export async function dispatchRun(
         ? relaunch(deps, claim.head)
         : 'nothing_to_do';
     case 'claimed':
-      if (prepared.refused) {
-        return ended(
-          await settleRun(deps, ref, {
-            kind: 'launch_failed',
-            epoch: claim.head.epoch,
-            error: prepared.refused,
-            permanent: true,
-          }),
-        );
-      }
-      return launch(deps, claim.head);
+      return claim.head.taskArn ? 'nothing_to_do' : launch(deps, claim.head);
   }
 }
 
-/** Resolves again at every attempt: what a deployment or policy allows may have changed since acceptance. */
-async function prepareAttempt(
-  deps: DispatchDeps,
-  head: RunHead,
-): Promise<{ snapshot: AttemptSnapshot; refused?: ReturnType<typeof executionError> }> {
+/** Resolved again at every attempt: what a deployment or policy allows may have changed since acceptance. */
+async function termsOfAttempt(deps: DispatchDeps, head: RunHead): Promise<AttemptTerms> {
   const specification = await deps.ledger.readSpecification(head);
   if (!specification) throw new PlatformError('internal', `run ${head.runId} has no specification`);
   const descriptor = deps.registry.resolve(head.engine);
-  const layers = resolveRunCapabilities(
-    deps.registry,
-    descriptor,
-    deps.deployed,
-    specification.denied,
-  );
-  const request: ExecutionRequest = {
-    schemaVersion: '1',
-    executionId: head.runId,
-    tenantId: head.tenantId,
-    ...(head.agentId ? { agentId: head.agentId } : {}),
-    ...(head.conversationId ? { conversationId: head.conversationId } : {}),
-    attempt: head.attempt + 1,
-    engine: head.engine,
-    input: specification.input,
-    config: specification.config,
-    capabilities: layers,
-    budget: specification.budget,
-    deadlineAt: head.deadlineAt,
-    trace: { traceId: head.traceId },
-  };
-  const snapshot: AttemptSnapshot = {
-    request,
+  return {
+    capabilities: resolveRunCapabilities(
+      deps.registry,
+      descriptor,
+      deps.deployed,
+      specification.denied,
+    ),
     policyVersion: POLICY_VERSION,
     credentialNames: descriptor.credentialNames(specification.config),
   };
-  const why = unavailability(deps.registry, descriptor, deps.deployed);
-  return why
-    ? { snapshot, refused: executionError('engine_not_installed', why.reason) }
-    : { snapshot };
 }
 
 function relaunch(deps: DispatchDeps, head: RunHead): Promise<DispatchOutcome> {
@@ -128,6 +94,17 @@ function relaunch(deps: DispatchDeps, head: RunHead): Promise<DispatchOutcome> {
 }
 
 async function launch(deps: DispatchDeps, head: RunHead): Promise<DispatchOutcome> {
+  const missing = unavailability(deps.registry, deps.registry.resolve(head.engine), deps.deployed);
+  if (missing) {
+    return ended(
+      await settleRun(deps, head, {
+        kind: 'launch_failed',
+        epoch: head.epoch,
+        error: executionError('engine_not_installed', missing.reason),
+        permanent: true,
+      }),
+    );
+  }
   const ticket = deps.tokens.signTicket({
     tenantId: head.tenantId,
     runId: head.runId,
@@ -145,6 +122,9 @@ async function launch(deps: DispatchDeps, head: RunHead): Promise<DispatchOutcom
         permanent: launched.permanent,
       }),
     );
+  }
+  if (launched.outcome === 'stopped') {
+    return ended(await settleTaskStop(deps, { ...head, epoch: head.epoch }, launched.stop));
   }
   const recorded = await deps.ledger.recordTask(head, head.epoch, launched.taskArn);
   if (recorded.outcome === 'refused' || recorded.head.status === 'cancelling') {

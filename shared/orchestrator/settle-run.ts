@@ -58,8 +58,8 @@ export async function settleRun(
       }
       case 'requeue': {
         const usage = evidence.kind === 'host_result' ? evidence.result.usage : {};
-        const head2 = await requeue(deps, head, decision, usage);
-        if (head2) return { outcome: 'requeued', head: head2 };
+        const requeued = await requeue(deps, head, decision, usage);
+        if (requeued) return { outcome: 'requeued', head: requeued };
         break;
       }
       default:
@@ -71,7 +71,7 @@ export async function settleRun(
 
 function finish(deps: SettleDeps, head: RunHead, decision: Decision & { action: 'terminal' }) {
   const now = isoTime(deps.clock.now());
-  const usage = (decision.result ?? decision.evidence)?.usage ?? head.usage;
+  const usage = (decision.result ?? decision.evidence)?.usage ?? {};
   const { status, error, result, evidence } = decision;
   return deps.ledger.finishRun({
     head,

@@ -7,7 +7,6 @@ import {
 } from '#shared/contracts/index.ts';
 import {
   cursorsOf,
-  type ListedRun,
   LOG_BEGINNING,
   type RunHead,
   type RunLedger,
@@ -23,6 +22,8 @@ export async function viewRun(ledger: RunLedger, ref: RunRef): Promise<RunView> 
     head.epoch > 0 ? ledger.readAttempts(ref) : [],
     head.finalPage === undefined ? undefined : ledger.readEnding(ref, head.finalPage),
   ]);
+  // The head keeps a short form; a run that goes on has none.
+  const error = ending?.error ?? head.error;
   return {
     ...summary(head),
     ...(head.agentId ? { agentId: head.agentId } : {}),
@@ -30,11 +31,11 @@ export async function viewRun(ledger: RunLedger, ref: RunRef): Promise<RunView> 
     deadlineAt: head.deadlineAt,
     ...(head.cancelRequestedAt ? { cancelRequestedAt: head.cancelRequestedAt } : {}),
     ...(snapshot
-      ? { capabilities: snapshot.request.capabilities, policyVersion: snapshot.policyVersion }
+      ? { capabilities: snapshot.capabilities, policyVersion: snapshot.policyVersion }
       : {}),
     usage: head.usage,
     ...(ending?.result ? { result: ending.result } : {}),
-    ...(head.error ? { error: head.error } : {}),
+    ...(error ? { error } : {}),
     attempts,
   };
 }
@@ -70,7 +71,7 @@ export async function requireRun(ledger: RunLedger, ref: RunRef): Promise<RunHea
   return head;
 }
 
-function summary(run: ListedRun | RunHead) {
+function summary(run: RunHead) {
   return {
     runId: run.runId,
     status: run.status,

@@ -1,77 +1,119 @@
-import { all, equals, oneOf, type Table, type WriteOutcome } from '#shared/table/index.ts';
+import { z } from 'zod';
+import { capabilityLayersSchema } from '#shared/contracts/index.ts';
 import {
-  attemptKey,
+  all,
+  equals,
+  type Item,
+  itemBytes,
+  oneOf,
+  type Table,
+  type WriteOutcome,
+} from '#shared/table/index.ts';
+import { takeSlots } from './dynamo-quota.ts';
+import {
   fromHeadItem,
-  hasFreeSlot,
   headKey,
   mayBecome,
   ofEpoch,
-  quotaKey,
+  packedSchema,
+  parseItem,
   snapshotKey,
   unchangedSince,
   unclaimedOrMine,
 } from './dynamo-run-item.ts';
-import type { RunRef } from './run-head.ts';
-import type { HeadWrite, LaunchClaim, RunLedger } from './run-ledger.ts';
+import { packJson, unpackJson } from './packed-json.ts';
+import type { RunHead, RunRef } from './run-head.ts';
+import type {
+  AttemptSnapshot,
+  AttemptTerms,
+  HeadWrite,
+  LaunchClaim,
+  RunLedger,
+} from './run-ledger.ts';
 import { ACTIVE_STATUSES } from './run-lifecycle.ts';
-
-/** Quota counters are one shard per tenant until a tenant is large enough to need more. */
-const QUOTA_SHARD = 0;
+import { newWriteName } from './write-name.ts';
 
 /** See {@link RunLedger.claimForLaunch}. */
 export async function claimForLaunch(
   table: Table,
   input: Parameters<RunLedger['claimForLaunch']>[0],
 ): Promise<LaunchClaim> {
-  const { head, snapshot, leaseExpiresAt, now } = input;
-  const epoch = head.epoch + 1;
-  const attempt = head.attempt + 1;
+  const { head, terms, quota, leaseExpiresAt, dueBy, now } = input;
   const claimed = {
     status: 'starting',
-    epoch,
-    attempt,
+    epoch: head.epoch + 1,
+    attempt: head.attempt + 1,
     leaseExpiresAt,
-    quotaShard: QUOTA_SHARD,
-    dueAt: earlier(leaseExpiresAt, head.deadlineAt),
+    quota: {
+      tenantShard: quota.tenantShard,
+      ...(quota.global ? { globalShard: quota.global.shard } : {}),
+    },
+    ...(head.dueAt === undefined || head.dueAt > dueBy ? { dueAt: dueBy } : {}),
   } as const;
+  const claimId = newWriteName();
   const outcome = await table.transact([
     {
       update: headKey(head),
-      change: {
-        set: claimed,
-        remove: ['hostInstanceId', 'taskArn'],
-      },
+      change: { set: claimed, remove: ['hostInstanceId', 'taskArn'] },
       when: all(mayBecome('starting'), unchangedSince(head)),
     },
     {
-      update: quotaKey(head.tenantId, QUOTA_SHARD),
-      change: { add: { live: 1 }, setOnce: { kind: 'quota' } },
-      when: hasFreeSlot(input.quotaLimit),
+      put: snapshotItem(head, claimId, terms, {
+        epoch: claimed.epoch,
+        attempt: claimed.attempt,
+        // Clocks of two machines differ; an attempt never begins before its run (B106).
+        claimedAt: later(now, head.createdAt),
+      }),
     },
-    {
-      put: {
-        ...attemptKey(head, epoch),
-        kind: 'attempt',
-        attempt,
-        epoch,
-        claimedAt: now,
-      },
-    },
-    { put: { ...snapshotKey(head, epoch), kind: 'snapshot', ...snapshot } },
+    ...takeSlots(head.tenantId, quota),
   ]);
-  if (outcome.applied) {
-    const { hostInstanceId: _host, taskArn: _task, ...rest } = head;
-    return {
-      outcome: 'claimed',
-      head: { ...rest, ...claimed },
-    };
+  const { hostInstanceId: _host, taskArn: _task, ...rest } = head;
+  if (outcome.applied) return { outcome: 'claimed', head: { ...rest, ...claimed } };
+  const [headRefused, , tenantRefused] = outcome.refused;
+  if (!headRefused) {
+    return { outcome: 'quota_exceeded', scope: tenantRefused ? 'tenant' : 'global' };
   }
-  const [headRefused] = outcome.refused;
-  if (!headRefused) return { outcome: 'quota_exceeded' };
-  return {
-    outcome: 'lost',
-    head: headRefused.existing && fromHeadItem(headRefused.existing),
-  };
+  const existing = headRefused.existing && fromHeadItem(headRefused.existing);
+  return existing?.epoch === claimed.epoch && (await isOurs(table, existing, claimId))
+    ? { outcome: 'claimed', head: existing }
+    : { outcome: 'lost', head: existing };
+}
+
+function later(a: string, b: string): string {
+  return a < b ? b : a;
+}
+
+function snapshotItem(
+  ref: RunRef,
+  claimId: string,
+  terms: AttemptTerms,
+  attempt: Pick<AttemptSnapshot, 'attempt' | 'epoch' | 'claimedAt'>,
+): Item {
+  const besides = { ...snapshotKey(ref, attempt.epoch), kind: 'snapshot', claimId, ...attempt };
+  return { ...besides, terms: packJson(terms, itemBytes({ ...besides, terms: '' })) };
+}
+
+/** B95: the claim that is said to be lost is this very one, whose answer was lost. */
+async function isOurs(table: Table, head: RunHead, claimId: string): Promise<boolean> {
+  const snapshot = await table.get(snapshotKey(head, head.epoch), { consistent: true });
+  return snapshot?.claimId === claimId;
+}
+
+const snapshotItemSchema = z.object({
+  attempt: z.number(),
+  epoch: z.number(),
+  claimedAt: z.string(),
+  terms: packedSchema,
+});
+const termsSchema = z.object({
+  capabilities: capabilityLayersSchema,
+  policyVersion: z.string(),
+  credentialNames: z.array(z.string()),
+});
+
+export function fromSnapshotItem(item: Item): AttemptSnapshot {
+  const { terms, ...attempt } = parseItem(snapshotItemSchema, item);
+  return { ...attempt, ...parseItem(termsSchema, unpackJson(terms)) };
 }
 
 /** See {@link RunLedger.recordTask}. */
@@ -87,6 +129,8 @@ export async function recordTask(
       { set: { taskArn } },
       all(ofEpoch(epoch), oneOf('status', ACTIVE_STATUSES)),
     ),
+    // It landed before, and the run has ended since.
+    (head) => head.epoch === epoch && head.taskArn === taskArn,
   );
 }
 
@@ -103,7 +147,6 @@ export async function claimByHost(
           status: 'running',
           hostInstanceId: input.hostInstanceId,
           leaseExpiresAt: input.leaseExpiresAt,
-          dueAt: input.leaseExpiresAt,
         },
         setOnce: { startedAt: input.now },
       },
@@ -141,14 +184,13 @@ export async function moveTimer(
 ): Promise<HeadWrite> {
   return headWrite(
     await table.update(headKey(ref), { set: { dueAt } }, equals('dueAt', seenDueAt)),
+    (head) => head.dueAt === dueAt,
   );
 }
 
-function headWrite(outcome: WriteOutcome): HeadWrite {
+/** `landed`: a head that refuses the write because it has it already. */
+function headWrite(outcome: WriteOutcome, landed?: (head: RunHead) => boolean): HeadWrite {
   if (outcome.applied) return { outcome: 'applied', head: fromHeadItem(outcome.item) };
-  return { outcome: 'refused', head: outcome.existing && fromHeadItem(outcome.existing) };
-}
-
-function earlier(a: string, b: string): string {
-  return a < b ? a : b;
+  const head = outcome.existing && fromHeadItem(outcome.existing);
+  return head && landed?.(head) ? { outcome: 'applied', head } : { outcome: 'refused', head };
 }

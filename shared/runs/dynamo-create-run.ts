@@ -1,80 +1,141 @@
 import { z } from 'zod';
-import { equals, type Table, type TransactionPart } from '#shared/table/index.ts';
+import { type Item, itemBytes, type Table } from '#shared/table/index.ts';
 import {
   fromHeadItem,
+  fromPageItem,
   headKey,
-  idempotencyKey,
   notYetPut,
+  packedSchema,
+  pageKey,
   parseItem,
-  specificationKey,
   toHeadItem,
   toPageItem,
 } from './dynamo-run-item.ts';
-import { LOG_START } from './log-page.ts';
-import type { CreateOutcome, RunLedger } from './run-ledger.ts';
+import { LOG_START, type LogPage } from './log-page.ts';
+import { packJson, unpackJson } from './packed-json.ts';
+import { type RunHead, type RunRef, runHeadSchema } from './run-head.ts';
+import type { CreateOutcome, RunLedger, RunSpecification } from './run-ledger.ts';
 
-const idempotencyItemSchema = z.object({
-  runId: z.string(),
-  bodyHash: z.string(),
-  expiresAt: z.number(),
+type CreateInput = Parameters<RunLedger['createRun']>[0];
+
+/**
+ * See {@link RunLedger.createRun}. Two puts, in this order:
+ *
+ *     page 1 put              the request is known; a crash here leaves a page that nobody reads
+ *     page 1 was there        other body: conflict; same body: go on with the head that page 1 tells of
+ *     head put                it is a run
+ *     head was there          answer it
+ *
+ * Whoever comes second makes the same head as the first would have, so it does not matter whose put lands.
+ */
+export async function createRun(table: Table, input: CreateInput): Promise<CreateOutcome> {
+  const first = await putFirstPage(table, input);
+  if (first.bodyHash !== input.bodyHash) return { outcome: 'idempotency_conflict' };
+  const placed = await table.put(toHeadItem(first.head), notYetPut);
+  return {
+    // The trace id is new with each request: the page says whose run this is, also when its answer was lost (B95).
+    outcome: first.head.traceId === input.head.traceId ? 'created' : 'replayed',
+    head: placed.applied ? first.head : await existingHead(table, first.head, placed.existing),
+  };
+}
+
+interface Creation {
+  readonly bodyHash: string;
+  readonly head: RunHead;
+}
+
+async function putFirstPage(table: Table, input: CreateInput): Promise<Creation> {
+  const { head, bodyHash } = input;
+  const outcome = await table.put(firstPageItem(input), notYetPut);
+  if (outcome.applied) return { bodyHash, head };
+  const existing =
+    outcome.existing ?? (await table.get(pageKey(head, LOG_START.nextIndex), { consistent: true }));
+  if (!existing) throw new TypeError('a first page refused the slot and is not there');
+  return readCreation(head, existing);
+}
+
+/** What never changes of a head that was just made; the rest follows. */
+const acceptedSchema = runHeadSchema.pick({
+  engine: true,
+  agentId: true,
+  conversationId: true,
+  maxAttempts: true,
+  repeatable: true,
+  deadlineAt: true,
+  createdAt: true,
+  dueAt: true,
 });
 
-/** See {@link RunLedger.createRun}. */
-export async function createRun(
-  table: Table,
-  input: Parameters<RunLedger['createRun']>[0],
-  nowSeconds: number,
-): Promise<CreateOutcome> {
-  const { head, idempotency } = input;
-  const parts: TransactionPart[] = [
-    { put: toHeadItem(head), when: notYetPut },
-    { put: { ...specificationKey(head), kind: 'specification', ...input.specification } },
-    {
-      put: toPageItem(head, {
-        index: LOG_START.nextIndex,
-        kind: 'events',
-        epoch: 0,
-        producer: 'platform',
-        producerFirst: 0,
-        first: LOG_START.nextSequence,
-        events: input.events,
-        traceId: head.traceId,
-      }),
-    },
-  ];
-  if (!idempotency) {
-    await table.transact(parts);
-    return { outcome: 'created', head };
-  }
+const specificationSchema = z.object({
+  input: z.object({ prompt: z.string() }),
+  config: z.json(),
+  budget: z.object({
+    totalTokens: z.number().optional(),
+    toolCalls: z.number().optional(),
+    outputBytes: z.number().optional(),
+  }),
+  denied: z.array(z.string()),
+});
 
-  const key = idempotencyKey(head.tenantId, idempotency.key);
-  const record = {
-    ...key,
-    kind: 'idempotency',
-    runId: head.runId,
-    bodyHash: idempotency.bodyHash,
-    expiresAt: idempotency.expiresAtSeconds,
+const creationSchema = z.object({
+  bodyHash: z.string(),
+  accepted: acceptedSchema,
+  specification: specificationSchema,
+});
+
+function firstPageItem({ head, specification, events, bodyHash }: CreateInput): Item {
+  const page: LogPage = {
+    index: LOG_START.nextIndex,
+    kind: 'events',
+    epoch: 0,
+    producer: 'platform',
+    producerFirst: 0,
+    first: LOG_START.nextSequence,
+    events,
+    traceId: head.traceId,
   };
-  const outcome = await table.transact([...parts, { put: record, when: notYetPut }]);
-  if (outcome.applied) return { outcome: 'created', head };
+  const creation = { bodyHash, accepted: acceptedSchema.parse(head), specification };
+  const besides = itemBytes(toPageItem(head, page, { creation: '' }));
+  return toPageItem(head, page, { creation: packJson(creation, besides) });
+}
 
-  const existing = outcome.refused.at(-1)?.existing ?? (await table.get(key, { consistent: true }));
-  if (!existing) return { outcome: 'created', head }; // only the head was refused: our own write, sent twice
-  const known = parseItem(idempotencyItemSchema, existing);
-  if (known.expiresAt <= nowSeconds) {
-    // Expiry in the table may lag by days, so an old record is overwritten by its own condition instead.
-    const renewed = await table.transact([
-      ...parts,
-      { put: record, when: equals('expiresAt', known.expiresAt) },
-    ]);
-    if (renewed.applied) return { outcome: 'created', head };
-    return createRun(table, input, nowSeconds);
-  }
-  if (known.bodyHash !== idempotency.bodyHash) return { outcome: 'idempotency_conflict' };
-  const first = await table.get(headKey({ tenantId: head.tenantId, runId: known.runId }), {
-    consistent: true,
-  });
-  return first
-    ? { outcome: 'replayed', head: fromHeadItem(first) }
-    : { outcome: 'idempotency_conflict' };
+function parseCreation(page: Item) {
+  const { creation } = parseItem(z.object({ creation: packedSchema }), page);
+  return parseItem(creationSchema, unpackJson(creation));
+}
+
+function readCreation(ref: RunRef, page: Item): Creation {
+  const { bodyHash, accepted } = parseCreation(page);
+  return {
+    bodyHash,
+    head: {
+      tenantId: ref.tenantId,
+      runId: ref.runId,
+      status: 'queued',
+      attempt: 0,
+      epoch: 0,
+      usage: {},
+      traceId: fromPageItem(page).traceId,
+      ...accepted,
+    },
+  };
+}
+
+async function existingHead(
+  table: Table,
+  ref: RunRef,
+  refused: Item | undefined,
+): Promise<RunHead> {
+  const item = refused ?? (await table.get(headKey(ref), { consistent: true }));
+  if (!item) throw new TypeError('a head refused its place and is not there');
+  return fromHeadItem(item);
+}
+
+/** See {@link RunLedger.readSpecification}. */
+export async function readSpecification(
+  table: Table,
+  ref: RunRef,
+): Promise<RunSpecification | undefined> {
+  const page = await table.get(pageKey(ref, LOG_START.nextIndex), { consistent: true });
+  return page && parseCreation(page).specification;
 }

@@ -2,26 +2,37 @@ import { z } from 'zod';
 import {
   executionErrorSchema,
   executionResultSchema,
+  terminalStatusSchema,
   usageSchema,
 } from '#shared/contracts/index.ts';
-import { all, atLeast, type Item, type Table, type TransactionPart } from '#shared/table/index.ts';
-import { nextPlatformPage } from './dynamo-append-page.ts';
 import {
-  attemptKey,
+  all,
+  type Item,
+  itemBytes,
+  type Table,
+  type TransactionPart,
+} from '#shared/table/index.ts';
+import { nextPlatformPage } from './dynamo-append-page.ts';
+import { releaseSlots } from './dynamo-quota.ts';
+import {
   fromHeadItem,
   headKey,
   mayBecome,
   notYetPut,
+  packedSchema,
   pageKey,
   parseItem,
-  quotaKey,
   toPageItem,
   unchangedSince,
-  usageKey,
 } from './dynamo-run-item.ts';
-import type { LogPage } from './log-page.ts';
+import { boundedError, boundedReason } from './head-bounds.ts';
+import type { AttemptEnd, LogPage } from './log-page.ts';
+import { packJson, unpackJson } from './packed-json.ts';
 import type { RunHead, RunRef } from './run-head.ts';
 import type { Ending, EndOutcome, RunLedger } from './run-ledger.ts';
+import { isActive } from './run-lifecycle.ts';
+import { addUsage } from './run-usage.ts';
+import { newWriteName } from './write-name.ts';
 
 /** A host that appends at full speed can win the slot a few times in a row; each loss is one more read. */
 const SLOT_TRIES = 50;
@@ -35,19 +46,22 @@ export async function requestCancel(
   const change = {
     status: 'cancelling',
     cancelRequestedAt: now,
-    cancelReason: reason,
+    ...(reason === undefined ? {} : { cancelReason: boundedReason(reason) }),
     dueAt,
   } as const;
-  return withPage(table, head, { kind: 'events', events: [input.event] }, () => ({
-    parts: [
-      {
-        update: headKey(head),
-        change: { set: change },
-        when: all(mayBecome('cancelling'), unchangedSince(head)),
-      },
-    ],
-    after: { ...head, ...change, ...(reason === undefined ? {} : { cancelReason: reason }) },
+  const written = await withPage(table, head, { kind: 'events', events: [input.event] }, () => ({
+    headPart: {
+      update: headKey(head),
+      change: { set: change },
+      when: all(mayBecome('cancelling'), unchangedSince(head)),
+    },
+    release: [],
+    after: { ...head, ...change },
   }));
+  if (written.outcome === 'changed') return written;
+  // The task may have got its name between the reading of the head and this write: whoever stops it must see it.
+  const item = await table.get(headKey(head), { consistent: true });
+  return item ? { outcome: 'applied', head: fromHeadItem(item) } : written;
 }
 
 /** See {@link RunLedger.finishRun}. */
@@ -55,29 +69,27 @@ export async function finishRun(
   table: Table,
   input: Parameters<RunLedger['finishRun']>[0],
 ): Promise<EndOutcome> {
-  const { head, ending, events, now } = input;
-  const { status, error, usage } = ending;
-  return withPage(table, head, { kind: 'final', events, extra: { ending } }, (page) => {
-    const set = { status, endedAt: now, usage, error, finalPage: page.index };
+  const { head, ending, events } = input;
+  const { status, error } = ending;
+  const endedAt = notBefore(input.now, head);
+  const attempt = endOfAttempt(head, endedAt, status, ending);
+  const removed = ['dueAt', 'leaseExpiresAt', 'quota'] as const;
+  return withPage(table, head, { kind: 'final', events, attempt, ending }, (page) => {
+    const set = {
+      status,
+      endedAt,
+      usage: addUsage(head.usage, ending.usage),
+      ...(error ? { error: boundedError(error) } : {}),
+      finalPage: page.index,
+    };
     return {
-      parts: [
-        {
-          update: headKey(head),
-          change: {
-            set,
-            remove: ['duePk', 'dueAt', 'leaseExpiresAt', 'quotaShard'],
-          },
-          when: all(mayBecome(status), unchangedSince(head)),
-        },
-        ...releaseSlot(head),
-        ...endAttempt(head, now, status, error),
-        usageRecord(head, usage, now),
-      ],
-      after: without({ ...head, ...set, ...(error ? { error } : {}) }, [
-        'dueAt',
-        'leaseExpiresAt',
-        'quotaShard',
-      ]),
+      headPart: {
+        update: headKey(head),
+        change: { set, remove: ['duePk', ...removed] },
+        when: all(mayBecome(status), unchangedSince(head)),
+      },
+      release: releaseSlots(head),
+      after: without({ ...head, ...set }, removed),
     };
   });
 }
@@ -87,41 +99,58 @@ export async function requeueRun(
   table: Table,
   input: Parameters<RunLedger['requeueRun']>[0],
 ): Promise<EndOutcome> {
-  const { head, events, error, usage, dueAt, now } = input;
-  return withPage(table, head, { kind: 'seal', events }, () => {
-    const set = { status: 'queued', dueAt } as const;
+  const { head, events, error, usage, dueAt } = input;
+  const attempt = endOfAttempt(head, notBefore(input.now, head), 'requeued', { error, usage });
+  const removed = ['leaseExpiresAt', 'quota', 'hostInstanceId', 'taskArn'] as const;
+  return withPage(table, head, { kind: 'seal', events, attempt }, (page) => {
+    const set = {
+      status: 'queued' as const,
+      dueAt,
+      usage: addUsage(head.usage, usage),
+      seals: [...(head.seals ?? []), page.index],
+    };
     return {
-      parts: [
-        {
-          update: headKey(head),
-          change: {
-            set,
-            remove: ['leaseExpiresAt', 'quotaShard', 'hostInstanceId', 'taskArn'],
-          },
-          when: all(mayBecome('queued'), unchangedSince(head)),
-        },
-        ...releaseSlot(head),
-        ...endAttempt(head, now, 'requeued', error),
-        usageRecord(head, usage, now),
-      ],
-      after: without({ ...head, ...set }, [
-        'leaseExpiresAt',
-        'quotaShard',
-        'hostInstanceId',
-        'taskArn',
-      ]),
+      headPart: {
+        update: headKey(head),
+        change: { set, remove: removed },
+        when: all(mayBecome('queued'), unchangedSince(head)),
+      },
+      release: releaseSlots(head),
+      after: without({ ...head, ...set }, removed),
     };
   });
 }
 
-const endingItemSchema = z.object({
-  ending: z.object({
-    status: z.enum(['completed', 'failed', 'cancelled', 'timed_out', 'budget_exhausted']),
-    error: executionErrorSchema.optional(),
-    result: executionResultSchema.optional(),
-    usage: usageSchema,
-    evidence: z.record(z.string(), z.unknown()).optional(),
-  }),
+/** Clocks of two machines differ; nothing ends before it began (B106). */
+function notBefore(now: string, head: RunHead): string {
+  const begun = head.startedAt ?? head.createdAt;
+  return now > begun ? now : begun;
+}
+
+function endOfAttempt(
+  head: RunHead,
+  endedAt: string,
+  outcome: string,
+  { error, usage }: Pick<AttemptEnd, 'error' | 'usage'>,
+): AttemptEnd | undefined {
+  if (!isActive(head.status)) return undefined;
+  const { attempt, epoch } = head;
+  return {
+    attempt,
+    epoch,
+    endedAt,
+    outcome,
+    ...(error ? { error } : {}),
+    usage: addUsage(usage, {}),
+  };
+}
+
+const endingSchema = z.object({
+  status: terminalStatusSchema,
+  error: executionErrorSchema.optional(),
+  result: executionResultSchema.optional(),
+  usage: usageSchema,
+  evidence: z.record(z.string(), z.unknown()).optional(),
 });
 
 /** See {@link RunLedger.readEnding}. */
@@ -131,76 +160,73 @@ export async function readEnding(
   finalPage: number,
 ): Promise<Ending | undefined> {
   const item = await table.get(pageKey(ref, finalPage), { consistent: true });
-  return item && (parseItem(endingItemSchema, item).ending as Ending);
+  if (!item) return undefined;
+  const { ending } = parseItem(z.object({ ending: packedSchema }), item);
+  return parseItem(endingSchema, unpackJson(ending)) as Ending;
+}
+
+interface Ended {
+  readonly headPart: TransactionPart;
+  readonly release: TransactionPart[];
+  readonly after: RunHead;
 }
 
 /**
  * Puts a platform page at the end of the log together with changes of the head. When only the slot was lost (a host
- * appended meanwhile), it moves one on; when the head is not as it was seen, the decision is void.
+ * appended meanwhile), it moves one on; when the head is not as it was seen, the decision is void. A quota counter that
+ * has nothing to give back is left as it is: a run must be able to end, and a reconciliation sets counters right.
  */
 async function withPage(
   table: Table,
   head: RunHead,
-  page: Pick<LogPage, 'kind' | 'events'> & { extra?: Item },
-  build: (page: LogPage) => { parts: TransactionPart[]; after: RunHead },
+  page: Pick<LogPage, 'kind' | 'events' | 'attempt'> & { ending?: Ending },
+  build: (page: LogPage) => Ended,
 ): Promise<EndOutcome> {
-  const { extra, ...content } = page;
+  const { ending, ...content } = page;
+  const writer = newWriteName();
+  const empty = new Set<number>();
   for (let attempt = 0; attempt < SLOT_TRIES; attempt += 1) {
     const next = await nextPlatformPage(table, head, {
       ...content,
       epoch: head.epoch,
       traceId: head.traceId,
     });
-    const { parts, after } = build(next);
+    const { headPart, release, after } = build(next);
+    const releases = release.map((part, index) => ({ part, index }));
+    const wanted = releases.filter(({ index }) => !empty.has(index));
     const outcome = await table.transact([
-      ...parts,
-      { put: toPageItem(head, next, extra), when: notYetPut },
+      headPart,
+      { put: platformPageItem(head, next, writer, ending), when: notYetPut },
+      ...wanted.map(({ part }) => part),
     ]);
     if (outcome.applied) return { outcome: 'applied', head: after };
-    const [headRefused] = outcome.refused;
+    const [headRefused, slotRefused, ...counters] = outcome.refused;
     if (headRefused) {
+      // B95: the page that is there may be this one, whose answer was lost.
+      const landed = await table.get(pageKey(head, next.index), { consistent: true });
+      if (landed?.writer === writer) return { outcome: 'applied', head: after };
       return {
         outcome: 'changed',
         head: headRefused.existing && fromHeadItem(headRefused.existing),
       };
     }
-    if (!outcome.refused.at(-1)) {
-      // Neither head nor slot: the quota counter refused. Releasing below zero would let more runs in than allowed.
-      throw new RangeError(`quota slot of ${head.runId} was released before`);
+    if (slotRefused) continue;
+    for (const [place, refused] of counters.entries()) {
+      if (refused) empty.add(wanted[place]?.index ?? place);
     }
   }
   return { outcome: 'changed', head };
 }
 
-function releaseSlot(head: RunHead): TransactionPart[] {
-  if (head.quotaShard === undefined) return [];
-  return [
-    {
-      update: quotaKey(head.tenantId, head.quotaShard),
-      change: { add: { live: -1 } },
-      when: atLeast('live', 1),
-    },
-  ];
-}
-
-function endAttempt(
-  head: RunHead,
-  now: string,
-  outcome: string,
-  error: RunHead['error'],
-): TransactionPart[] {
-  if (head.epoch === 0) return [];
-  return [
-    { update: attemptKey(head, head.epoch), change: { set: { endedAt: now, outcome, error } } },
-  ];
-}
-
-/** Folded into the tenant's totals by the stream's consumer, keyed by run and epoch, so that a repeat counts once. */
-function usageRecord(head: RunHead, usage: RunHead['usage'], now: string): TransactionPart {
-  const { runId, tenantId, epoch } = head;
-  return {
-    put: { ...usageKey(head, epoch), kind: 'usage', runId, tenantId, epoch, usage, at: now },
-  };
+function platformPageItem(
+  ref: RunRef,
+  page: LogPage,
+  writer: string,
+  ending: Ending | undefined,
+): Item {
+  if (!ending) return toPageItem(ref, page, { writer });
+  const besides = itemBytes(toPageItem(ref, page, { writer, ending: '' }));
+  return toPageItem(ref, page, { writer, ending: packJson(ending, besides) });
 }
 
 function without<K extends keyof RunHead>(head: RunHead, keys: readonly K[]): RunHead {

@@ -1,16 +1,21 @@
 import { createHash } from 'node:crypto';
 import { z } from 'zod';
-import type { RunStatus } from '#shared/contracts/index.ts';
-import { PlatformError } from '#shared/contracts/index.ts';
+import {
+  executionErrorSchema,
+  PlatformError,
+  type RunStatus,
+  usageSchema,
+} from '#shared/contracts/index.ts';
 import {
   absent,
   all,
   any,
-  below,
   type Condition,
   equals,
   type Item,
+  itemBytes,
   type Key,
+  MAX_ITEM_BYTES,
   oneOf,
 } from '#shared/table/index.ts';
 import { DUE_SHARDS } from '#shared/topology/index.ts';
@@ -24,34 +29,15 @@ const partition = ({ tenantId, runId }: RunRef) => `RUN#${tenantId}#${runId}`;
 const padded = (index: number) => String(index).padStart(8, '0');
 
 export const headKey = (ref: RunRef): Key => ({ pk: partition(ref), sk: 'HEAD' });
-export const specificationKey = (ref: RunRef): Key => ({ pk: partition(ref), sk: 'SPEC#00000000' });
+export const SNAPSHOT_PREFIX = 'SPEC#';
 export const snapshotKey = (ref: RunRef, epoch: number): Key => ({
   pk: partition(ref),
-  sk: `SPEC#${padded(epoch)}`,
-});
-export const attemptKey = (ref: RunRef, epoch: number): Key => ({
-  pk: partition(ref),
-  sk: `ATTEMPT#${padded(epoch)}`,
-});
-export const usageKey = (ref: RunRef, epoch: number): Key => ({
-  pk: partition(ref),
-  sk: `USAGE#${padded(epoch)}`,
+  sk: `${SNAPSHOT_PREFIX}${padded(epoch)}`,
 });
 export const PAGE_PREFIX = 'LOG#';
 export const pageKey = (ref: RunRef, index: number): Key => ({
   pk: partition(ref),
   sk: `${PAGE_PREFIX}${padded(index)}`,
-});
-export const ATTEMPT_PREFIX = 'ATTEMPT#';
-
-/** The client's key is hashed: it is free text, and the key separator must not be forged with it. */
-export const idempotencyKey = (tenantId: string, key: string): Key => ({
-  pk: `IDEM#${tenantId}#${createHash('sha256').update(key).digest('hex')}`,
-  sk: 'IDEM',
-});
-export const quotaKey = (tenantId: string, shard: number): Key => ({
-  pk: `TENANT#${tenantId}`,
-  sk: `QUOTA#${shard}`,
 });
 
 export const tenantPartition = (tenantId: string) => `TENANT#${tenantId}`;
@@ -92,9 +78,10 @@ export function parseItem<T extends z.ZodType>(schema: T, item: unknown): z.infe
 
 // ── pages ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
+/** @throws PlatformError `payload_too_large` when no item can hold it (B89) */
 export function toPageItem(ref: RunRef, page: LogPage, extra: Item = {}): Item {
   const { events, kind, ...rest } = page;
-  return {
+  const besides = {
     ...pageKey(ref, page.index),
     kind: 'page',
     tenantId: ref.tenantId,
@@ -102,10 +89,25 @@ export function toPageItem(ref: RunRef, page: LogPage, extra: Item = {}): Item {
     page: kind,
     ...rest,
     count: events.length,
-    body: encodeEvents(events),
     ...extra,
   };
+  return requireItemFits({
+    ...besides,
+    body: encodeEvents(events, itemBytes({ ...besides, body: '' })),
+  });
 }
+
+function requireItemFits(item: Item): Item {
+  const bytes = itemBytes(item);
+  if (bytes <= MAX_ITEM_BYTES) return item;
+  throw new PlatformError(
+    'payload_too_large',
+    `a record of ${bytes} bytes does not fit into the ledger; at most ${MAX_ITEM_BYTES} do`,
+    { remedy: 'make it smaller, or give large material as a file the agent can read' },
+  );
+}
+
+export const packedSchema = z.union([z.string(), z.instanceof(Uint8Array)]);
 
 const pageItemSchema = z.object({
   index: z.number(),
@@ -116,7 +118,17 @@ const pageItemSchema = z.object({
   first: z.number(),
   count: z.number(),
   traceId: z.string(),
-  body: z.union([z.string(), z.instanceof(Uint8Array)]),
+  body: packedSchema,
+  attempt: z
+    .object({
+      attempt: z.number(),
+      epoch: z.number(),
+      endedAt: z.string(),
+      outcome: z.string(),
+      error: executionErrorSchema.optional(),
+      usage: usageSchema,
+    })
+    .optional(),
 });
 
 export function fromPageItem(item: Item): LogPage {
@@ -141,5 +153,3 @@ export const unclaimedOrMine = (hostInstanceId: string): Condition =>
   any(absent('hostInstanceId'), equals('hostInstanceId', hostInstanceId));
 
 export const notYetPut: Condition = absent('pk');
-
-export const hasFreeSlot = (limit: number): Condition => any(absent('live'), below('live', limit));

@@ -5,7 +5,9 @@ export {
   type EventCursors,
   LOG_BEGINNING,
 } from './event-cursor.ts';
+export { executionRequestOf } from './execution-request-of.ts';
 export {
+  type AttemptEnd,
   type LogPage,
   type LogPosition,
   type PageKind,
@@ -14,10 +16,12 @@ export {
 export type { PageImage } from './page-image.ts';
 export { readEvents, readPageOf } from './read-events.ts';
 export type { RunHead, RunRef } from './run-head.ts';
+export { runIdOfKey } from './run-id.ts';
 export type {
   AppendOutcome,
   AttemptRecord,
   AttemptSnapshot,
+  AttemptTerms,
   CreateOutcome,
   DueCursor,
   DuePage,
@@ -26,7 +30,8 @@ export type {
   EndOutcome,
   HeadWrite,
   LaunchClaim,
-  ListedRun,
+  QuotaCounter,
+  QuotaRequest,
   RunLedger,
   RunSpecification,
 } from './run-ledger.ts';

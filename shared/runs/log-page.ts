@@ -1,5 +1,11 @@
-import { deflateRawSync, inflateRawSync } from 'node:zlib';
-import { type AgentEvent, EVENT_SCHEMA_VERSION, type NewEvent } from '#shared/contracts/index.ts';
+import {
+  type AgentEvent,
+  EVENT_SCHEMA_VERSION,
+  type ExecutionError,
+  type NewEvent,
+  type Usage,
+} from '#shared/contracts/index.ts';
+import { packJson, unpackJson } from './packed-json.ts';
 
 /**
  * `events`: written by a host or by the platform while the run lives · `seal`: takes the run away from an epoch ·
@@ -7,6 +13,17 @@ import { type AgentEvent, EVENT_SCHEMA_VERSION, type NewEvent } from '#shared/co
  */
 export const PAGE_KINDS = ['events', 'seal', 'final'] as const;
 export type PageKind = (typeof PAGE_KINDS)[number];
+
+/** How an attempt ended; its usage is counted once by run and epoch, however often its page is seen. */
+export interface AttemptEnd {
+  readonly attempt: number;
+  readonly epoch: number;
+  readonly endedAt: string;
+  /** A terminal status, or `requeued`. */
+  readonly outcome: string;
+  readonly error?: ExecutionError | undefined;
+  readonly usage: Usage;
+}
 
 /** One item of a run's append-only log: immutable once put. Pages are numbered from 1 without gaps. */
 export interface LogPage {
@@ -21,6 +38,8 @@ export interface LogPage {
   readonly first: number;
   readonly events: readonly NewEvent[];
   readonly traceId: string;
+  /** On the seal or final page that ended an attempt. */
+  readonly attempt?: AttemptEnd | undefined;
 }
 
 /** Where the next page goes: known from the page before it. */
@@ -50,22 +69,11 @@ export function toAgentEvents(runId: string, page: LogPage): AgentEvent[] {
   });
 }
 
-const WRITE_UNIT_BYTES = 1024;
-
-/** Compressed only when that saves at least one write unit. */
-export function encodeEvents(events: readonly NewEvent[]): string | Uint8Array {
-  const text = JSON.stringify(events);
-  const plain = Buffer.byteLength(text);
-  if (plain <= WRITE_UNIT_BYTES) return text;
-  const packed = deflateRawSync(text);
-  return units(packed.length) < units(plain) ? packed : text;
+/** `besides`: bytes of the rest of the item. */
+export function encodeEvents(events: readonly NewEvent[], besides: number): string | Uint8Array {
+  return packJson(events, besides);
 }
 
 export function decodeEvents(body: string | Uint8Array): NewEvent[] {
-  const text = typeof body === 'string' ? body : inflateRawSync(body).toString('utf8');
-  return JSON.parse(text) as NewEvent[];
-}
-
-function units(bytes: number): number {
-  return Math.ceil(bytes / WRITE_UNIT_BYTES);
+  return unpackJson(body) as NewEvent[];
 }

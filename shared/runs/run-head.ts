@@ -31,11 +31,18 @@ export const runHeadSchema = z.object({
   taskArn: z.string().optional(),
   deadlineAt: timestampSchema,
   cancelRequestedAt: timestampSchema.optional(),
+  /** Cut short: the whole text is in the log. */
   cancelReason: z.string().optional(),
-  /** Which quota counter holds this run's slot, while it holds one. */
-  quotaShard: z.number().int().optional(),
+  /** Which quota counters hold this run's slots, while it holds them. */
+  quota: z
+    .object({ tenantShard: z.number().int(), globalShard: z.number().int().optional() })
+    .optional(),
+  /** Of all attempts that ended. */
   usage: usageSchema,
+  /** Cut short: the whole record is on the final page. */
   error: executionErrorSchema.optional(),
+  /** Indexes of the pages that ended earlier attempts, oldest first. */
+  seals: z.array(z.number().int()).optional(),
   /** Index of the final log page, once terminal. */
   finalPage: z.number().int().optional(),
   traceId: z.string(),
@@ -46,6 +53,9 @@ export const runHeadSchema = z.object({
   dueAt: timestampSchema.optional(),
 });
 export type RunHead = z.infer<typeof runHeadSchema>;
+
+/** The slots that a claim takes: one of the tenant's counters, and one of the platform's where it has a limit. */
+export type QuotaSlots = NonNullable<RunHead['quota']>;
 
 export interface RunRef {
   readonly tenantId: string;

@@ -1,4 +1,5 @@
 import type {
+  CapabilityLayers,
   ExecutionError,
   ExecutionRequest,
   ExecutionResult,
@@ -19,14 +20,21 @@ export interface RunSpecification {
   readonly denied: readonly string[];
 }
 
-/** What one attempt was allowed and given (CAP-4). Immutable, one per epoch. */
-export interface AttemptSnapshot {
-  /** Holds the three capability layers too. */
-  readonly request: ExecutionRequest;
+/** What one attempt is allowed and given (CAP-4). */
+export interface AttemptTerms {
+  readonly capabilities: CapabilityLayers;
   readonly policyVersion: string;
   readonly credentialNames: readonly string[];
 }
 
+/** The terms as they were when the attempt was claimed. Immutable, one per epoch. */
+export interface AttemptSnapshot extends AttemptTerms {
+  readonly attempt: number;
+  readonly epoch: number;
+  readonly claimedAt: string;
+}
+
+/** `endedAt`, `outcome` and `error` come with the end. */
 export interface AttemptRecord {
   readonly attempt: number;
   readonly epoch: number;
@@ -38,14 +46,30 @@ export interface AttemptRecord {
 
 export type CreateOutcome =
   | { readonly outcome: 'created'; readonly head: RunHead }
-  /** Same key, same body: the run that the first request made. */
+  /** Same id, same body: the run as the first request made it. */
   | { readonly outcome: 'replayed'; readonly head: RunHead }
   | { readonly outcome: 'idempotency_conflict' };
 
 export type LaunchClaim =
   | { readonly outcome: 'claimed'; readonly head: RunHead }
   | { readonly outcome: 'lost'; readonly head: RunHead | undefined }
-  | { readonly outcome: 'quota_exceeded' };
+  | { readonly outcome: 'quota_exceeded'; readonly scope: 'tenant' | 'global' };
+
+/** The counters that a claim takes a slot of, each with its share of the limit. */
+export interface QuotaRequest {
+  readonly tenantShard: number;
+  readonly tenantLimit: number;
+  readonly global?: { readonly shard: number; readonly limit: number };
+}
+
+/** One counter of live runs: of a tenant, or of the whole platform (`tenantId` undefined). */
+export interface QuotaCounter {
+  readonly tenantId: string | undefined;
+  readonly shard: number;
+  readonly live: number;
+  /** Rises with every change of `live`: two equal values mean that nothing happened between. */
+  readonly moves: number;
+}
 
 export type HeadWrite =
   | { readonly outcome: 'applied'; readonly head: RunHead }
@@ -66,6 +90,7 @@ export interface Ending {
   readonly status: TerminalStatus;
   readonly error?: ExecutionError;
   readonly result?: ExecutionResult;
+  /** Of the attempt that ended the run; the head has the sum. */
   readonly usage: Usage;
   /** What the platform knew and did not use as the outcome (a late result), kept for people. */
   readonly evidence?: Record<string, unknown>;
@@ -95,12 +120,17 @@ export interface DuePage {
  * know whether its write landed reads again by identity and converges. Nothing else writes a run's status.
  */
 export interface RunLedger {
-  /** Head, specification, first log page and idempotency record, all or none. */
+  /**
+   * First log page, with the specification in it, then the head: two puts, each only where nothing is. The head makes
+   * it a run; a page without a head is none, and the next request for the same run completes it as the first request
+   * meant it. Requests for one run are told apart by `bodyHash` alone.
+   */
   createRun(input: {
     head: RunHead;
     specification: RunSpecification;
     events: readonly NewEvent[];
-    idempotency?: { key: string; bodyHash: string; expiresAtSeconds: number };
+    /** Hash of what the client asked for. */
+    bodyHash: string;
   }): Promise<CreateOutcome>;
 
   readHead(ref: RunRef): Promise<RunHead | undefined>;
@@ -111,14 +141,24 @@ export interface RunLedger {
   listRuns(
     tenantId: string,
     options: { limit: number; cursor?: string | undefined; status?: RunStatus | undefined },
-  ): Promise<{ heads: ListedRun[]; nextCursor: string | undefined }>;
+  ): Promise<{ heads: RunHead[]; nextCursor: string | undefined }>;
+  /**
+   * Runs of a tenant that have not ended, in no order that means anything. A run whose timer moves between two pages
+   * may come twice; who wants all of them reads from the start until nothing new comes. `cursor` is opaque.
+   */
+  liveRuns(
+    tenantId: string,
+    options: { limit: number; cursor?: string | undefined },
+  ): Promise<{ heads: RunHead[]; nextCursor: string | undefined }>;
 
-  /** queued → starting with the next epoch, a quota slot, the attempt's record and its snapshot. */
+  /** queued → starting with the next epoch, its quota slots and its snapshot. */
   claimForLaunch(input: {
     head: RunHead;
-    snapshot: AttemptSnapshot;
+    terms: AttemptTerms;
+    quota: QuotaRequest;
     leaseExpiresAt: string;
-    quotaLimit: number;
+    /** A timer that is later than this is moved here; an earlier one stays, which costs nothing. */
+    dueBy: string;
     now: string;
   }): Promise<LaunchClaim>;
   /** Keeps the task's name on the head, for cancel and sweep. Refused once the epoch is over. */
@@ -141,14 +181,14 @@ export interface RunLedger {
     now: string;
     dueAt: string;
   }): Promise<EndOutcome>;
-  /** Terminal status, final page, quota release, usage and attempt records: one transaction. */
+  /** Terminal status, final page with the attempt's end and usage, quota release: one transaction. */
   finishRun(input: {
     head: RunHead;
     ending: Ending;
     events: readonly NewEvent[];
     now: string;
   }): Promise<EndOutcome>;
-  /** Back to queued for another attempt: seals the log against the old epoch in the same transaction. */
+  /** Back to queued for another attempt: the seal page, which fences the old epoch, holds the attempt's end. */
   requeueRun(input: {
     head: RunHead;
     events: readonly NewEvent[];
@@ -172,8 +212,6 @@ export interface RunLedger {
   readPages(ref: RunRef, afterIndex: number, limit: number): Promise<LogPage[]>;
   readEnding(ref: RunRef, finalPage: number): Promise<Ending | undefined>;
 
-  /** Runs whose timer is due, oldest first. */
-  dueRuns(shard: number, now: string, limit: number): Promise<RunRef[]>;
   /** Timers that are due, oldest first, a page at a time; a moment behind the heads. */
   dueTimers(
     shard: number,
@@ -182,9 +220,9 @@ export interface RunLedger {
   ): Promise<DuePage>;
   /** Moves the timer if it is still the one that was seen. */
   moveTimer(ref: RunRef, seenDueAt: string, dueAt: string): Promise<HeadWrite>;
-}
 
-export type ListedRun = Pick<
-  RunHead,
-  'tenantId' | 'runId' | 'status' | 'engine' | 'attempt' | 'createdAt' | 'startedAt' | 'endedAt'
->;
+  /** All counters of one of `QUOTA_PARTITIONS` partitions. */
+  listQuotaCounters(partition: number): Promise<QuotaCounter[]>;
+  /** Sets a counter right that is still as it was seen: nothing took or gave a slot since. */
+  correctQuota(seen: QuotaCounter, live: number): Promise<'corrected' | 'moved'>;
+}

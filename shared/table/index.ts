@@ -1,2 +1,4 @@
 export * from './conditions.ts';
-export { type Item, type Key, Table, type TransactionPart, type WriteOutcome } from './table.ts';
+export { itemBytes, MAX_ITEM_BYTES } from './item-size.ts';
+export { type Key, Table, type TransactionPart, type WriteOutcome } from './table.ts';
+export { fromWire, type Item } from './wire.ts';

@@ -1,5 +1,6 @@
 import {
   type AttributeValue,
+  BatchGetItemCommand,
   ConditionalCheckFailedException,
   type DynamoDBClient,
   GetItemCommand,
@@ -10,12 +11,11 @@ import {
   TransactWriteItemsCommand,
   UpdateItemCommand,
 } from '@aws-sdk/client-dynamodb';
-import { marshall, unmarshall } from '@aws-sdk/util-dynamodb';
-import { PlatformError } from '#shared/contracts/index.ts';
 import { backoffMs } from '#shared/kit/backoff.ts';
-import { type Change, type Condition, ExpressionScope, renderChange } from './conditions.ts';
+import { type Change, type Condition, ExpressionScope } from './conditions.ts';
+import { toTableError } from './table-error.ts';
+import { changeAndGuard, fromWire, guard, type Item, toWire, values } from './wire.ts';
 
-export type Item = Record<string, unknown>;
 export interface Key {
   readonly pk: string;
   readonly sk: string;
@@ -42,6 +42,8 @@ export type TransactionOutcome =
 export interface QueryOptions {
   readonly index?: string;
   readonly keys: Condition;
+  /** What is read and refused counts against `limit` all the same. Not on the keys of what is queried. */
+  readonly filter?: Condition;
   readonly limit: number;
   readonly descending?: boolean;
   /** Not possible on an index. */
@@ -50,6 +52,16 @@ export interface QueryOptions {
 }
 
 const CONFLICT_RETRIES = 8;
+/** A cancellation for these alone says nothing about the conditions (B86): the same transaction is tried again. */
+const PASSING_REASONS = [
+  'None',
+  'TransactionConflict',
+  'ThrottlingError',
+  'ProvisionedThroughputExceeded',
+];
+/** Most keys of one BatchGetItem. */
+const BATCH_KEYS = 100;
+const BATCH_TRIES = 8;
 
 /**
  * The single table, as named guarded writes. Refused conditions are answers, not exceptions; both forms in which
@@ -66,14 +78,60 @@ export class Table {
   }
 
   async get(key: Key, options: { consistent: boolean }): Promise<Item | undefined> {
-    const reply = await this.#client.send(
-      new GetItemCommand({
-        TableName: this.#name,
-        Key: toWire({ ...key }),
-        ConsistentRead: options.consistent,
-      }),
-    );
-    return reply.Item && fromWire(reply.Item);
+    try {
+      const reply = await this.#client.send(
+        new GetItemCommand({
+          TableName: this.#name,
+          Key: toWire({ ...key }),
+          ConsistentRead: options.consistent,
+        }),
+      );
+      return reply.Item && fromWire(reply.Item);
+    } catch (error) {
+      throw toTableError(error);
+    }
+  }
+
+  /** The items of these keys, in their order; undefined for those that are not there. Any number of keys. */
+  async getMany(
+    keys: readonly Key[],
+    options: { consistent: boolean },
+  ): Promise<(Item | undefined)[]> {
+    const found = new Map<string, Item>();
+    const wanted = [...new Map(keys.map((key) => [nameOf(key), key])).values()];
+    for (let from = 0; from < wanted.length; from += BATCH_KEYS) {
+      for (const item of await this.#getBatch(wanted.slice(from, from + BATCH_KEYS), options)) {
+        found.set(nameOf(item), item);
+      }
+    }
+    return keys.map((key) => found.get(nameOf(key)));
+  }
+
+  /** An answer may leave keys out (size, throttling): they are asked for again, with a growing wait. */
+  async #getBatch(keys: readonly Key[], options: { consistent: boolean }): Promise<Item[]> {
+    const items: Item[] = [];
+    let pending: Record<string, AttributeValue>[] = keys.map((key) => toWire({ ...key }));
+    for (let attempt = 0; pending.length > 0; attempt += 1) {
+      const asked = pending.length;
+      try {
+        const reply = await this.#client.send(
+          new BatchGetItemCommand({
+            RequestItems: {
+              [this.#name]: { Keys: pending, ConsistentRead: options.consistent },
+            },
+          }),
+        );
+        items.push(...(reply.Responses?.[this.#name] ?? []).map(fromWire));
+        pending = reply.UnprocessedKeys?.[this.#name]?.Keys ?? [];
+      } catch (error) {
+        throw toTableError(error);
+      }
+      if (pending.length === 0) break;
+      if (attempt + 1 >= BATCH_TRIES) throw toTableError(new UnprocessedKeys(pending.length));
+      // A part of the answer came: the rest is over its size limit, not refused for being too much.
+      if (pending.length === asked) await pause(backoffMs(attempt, { baseMs: 20, maxMs: 500 }));
+    }
+    return items;
   }
 
   async put(item: Item, when?: Condition): Promise<WriteOutcome> {
@@ -109,12 +167,14 @@ export class Table {
     }
   }
 
-  /** All parts or none. */
+  /** All parts or none. One token for all that is sent here: what landed and is sent again lands once (B95). */
   async transact(parts: readonly TransactionPart[]): Promise<TransactionOutcome> {
+    const ClientRequestToken = crypto.randomUUID();
+    const TransactItems = parts.map((part) => this.#toWire(part));
     for (let attempt = 0; ; attempt += 1) {
       try {
         await this.#client.send(
-          new TransactWriteItemsCommand({ TransactItems: parts.map((part) => this.#toWire(part)) }),
+          new TransactWriteItemsCommand({ TransactItems, ClientRequestToken }),
         );
         return { applied: true };
       } catch (error) {
@@ -128,9 +188,7 @@ export class Table {
             ),
           };
         }
-        const passing = reasons.every(({ Code }) =>
-          ['None', 'TransactionConflict', 'ThrottlingError'].includes(Code ?? 'None'),
-        );
+        const passing = reasons.every(({ Code }) => PASSING_REASONS.includes(Code ?? 'None'));
         if (!passing || attempt >= CONFLICT_RETRIES) throw toTableError(error);
         await pause(backoffMs(attempt, { baseMs: 10, maxMs: 500 }));
       }
@@ -140,12 +198,14 @@ export class Table {
   async query(options: QueryOptions): Promise<{ items: Item[]; lastKey: Item | undefined }> {
     const scope = new ExpressionScope();
     const KeyConditionExpression = options.keys(scope);
+    const FilterExpression = options.filter?.(scope);
     try {
       const reply = await this.#client.send(
         new QueryCommand({
           TableName: this.#name,
           ...(options.index ? { IndexName: options.index } : {}),
           KeyConditionExpression,
+          ...(FilterExpression ? { FilterExpression } : {}),
           ExpressionAttributeNames: scope.names,
           ExpressionAttributeValues: toWire(scope.values),
           Limit: options.limit,
@@ -201,31 +261,6 @@ export class Table {
   }
 }
 
-function guard(when: Condition | undefined) {
-  if (!when) return {};
-  const scope = new ExpressionScope();
-  const ConditionExpression = when(scope);
-  return { ConditionExpression, ExpressionAttributeNames: scope.names, ...values(scope) };
-}
-
-function changeAndGuard(change: Change, when: Condition | undefined) {
-  const scope = new ExpressionScope();
-  const UpdateExpression = renderChange(change, scope);
-  const ConditionExpression = when?.(scope);
-  return {
-    UpdateExpression,
-    ...(ConditionExpression ? { ConditionExpression } : {}),
-    ExpressionAttributeNames: scope.names,
-    ...values(scope),
-  };
-}
-
-function values(scope: ExpressionScope) {
-  return Object.keys(scope.values).length
-    ? { ExpressionAttributeValues: toWire(scope.values) }
-    : {};
-}
-
 function refusedOrThrow(error: unknown): WriteOutcome {
   if (error instanceof ConditionalCheckFailedException) {
     // The SDK gives the item in wire form, through the document client too.
@@ -234,30 +269,13 @@ function refusedOrThrow(error: unknown): WriteOutcome {
   throw toTableError(error);
 }
 
-const THROTTLES = [
-  'ThrottlingException',
-  'ProvisionedThroughputExceededException',
-  'RequestLimitExceeded',
-  'TransactionConflictException',
-];
+const nameOf = (key: Item | Key): string => `${key.pk} ${key.sk}`;
 
-function toTableError(error: unknown): unknown {
-  const name = error instanceof Error ? error.name : '';
-  if (THROTTLES.includes(name) || error instanceof TransactionCanceledException) {
-    return new PlatformError('throttled', 'the ledger is busy; repeat after a moment', {
-      sideEffects: 'maybe',
-      cause: error,
-    });
+class UnprocessedKeys extends Error {
+  constructor(count: number) {
+    super(`${count} keys stayed unread`);
+    this.name = 'ProvisionedThroughputExceededException';
   }
-  return error;
-}
-
-function toWire(item: Item): Record<string, AttributeValue> {
-  return marshall(item, { removeUndefinedValues: true });
-}
-
-function fromWire(item: Record<string, AttributeValue>): Item {
-  return unmarshall(item);
 }
 
 function pause(ms: number): Promise<void> {

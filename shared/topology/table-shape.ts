@@ -5,27 +5,16 @@
 export const TABLE_SHAPE = {
   partitionKey: 'pk',
   sortKey: 'sk',
-  /** Epoch seconds; only for garbage (idempotency records), never for logic. */
+  /** Epoch seconds; only for garbage, never for logic (B94). */
   timeToLive: 'expiresAt',
   stream: 'NEW_AND_OLD_IMAGES',
   indexes: {
-    /** Runs of one tenant, newest last. Only what a list shows, so that a heartbeat does not rewrite it. */
+    /** Runs of one tenant, newest last. Keys only, which never change: no write of a run touches it after the first. */
     runsByTenant: {
       name: 'runs-by-tenant',
       partitionKey: 'tenantPk',
       sortKey: 'createdSk',
-      include: [
-        'tenantId',
-        'runId',
-        'status',
-        'engineId',
-        'protocolId',
-        'adapterVersion',
-        'attempt',
-        'createdAt',
-        'startedAt',
-        'endedAt',
-      ],
+      include: [],
     },
     /** Sparse: every pending timer, by shard and due time. The sweeper reads nothing else. */
     due: { name: 'due', partitionKey: 'duePk', sortKey: 'dueAt', include: ['tenantId', 'runId'] },
@@ -34,6 +23,9 @@ export const TABLE_SHAPE = {
 
 /** Timers are spread over this many partitions. */
 export const DUE_SHARDS = 8;
+
+/** Quota counters are spread over this many partitions, so that a reconciliation can list them without a scan. */
+export const QUOTA_PARTITIONS = 16;
 
 /** Launches that fail this often are set aside in the dead-letter queue. */
 export const RUNS_QUEUE_MAX_RECEIVES = 5;

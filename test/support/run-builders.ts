@@ -5,7 +5,7 @@ import {
   type NewEvent,
   platformEvent,
 } from '#shared/contracts/index.ts';
-import type { AttemptSnapshot, RunHead, RunSpecification } from '#shared/runs/index.ts';
+import type { AttemptTerms, RunHead, RunSpecification } from '#shared/runs/index.ts';
 
 export const NOON = '2026-11-30T12:00:00.000Z';
 
@@ -48,25 +48,28 @@ export function noticeEvent(message: string, timestamp = NOON): NewEvent {
   return platformEvent('execution.diagnostic', { kind: 'host_notice', message }, { timestamp });
 }
 
-export function snapshotOf(head: RunHead): AttemptSnapshot {
-  const none = capabilities();
-  const layers = { declared: none, available: none, effective: none, refusals: [] };
+/** What a run is created from; requests for one run are told apart by their body alone. */
+export function creationOf(head: RunHead, bodyHash = 'body') {
+  return { head, specification: SPECIFICATION, events: [queuedEvent(head)], bodyHash };
+}
+
+const none = capabilities();
+
+export const TERMS: AttemptTerms = {
+  capabilities: { declared: none, available: none, effective: none, refusals: [] },
+  policyVersion: 'test',
+  credentialNames: [],
+};
+
+/** A claim of a run under its tenant's limit. */
+export function claimOf(head: RunHead, tenantLimit = 100) {
   return {
-    request: {
-      schemaVersion: '1',
-      executionId: head.runId,
-      tenantId: head.tenantId,
-      attempt: head.attempt + 1,
-      engine: head.engine,
-      input: SPECIFICATION.input,
-      config: {},
-      capabilities: layers,
-      budget: {},
-      deadlineAt: head.deadlineAt,
-      trace: { traceId: head.traceId },
-    },
-    policyVersion: 'test',
-    credentialNames: [],
+    head,
+    terms: TERMS,
+    quota: { tenantShard: 0, tenantLimit },
+    leaseExpiresAt: at(300),
+    dueBy: at(45),
+    now: NOON,
   };
 }
 
