@@ -24,6 +24,18 @@ export interface EcsParts {
 /** Refuses a launch: the answer becomes an entry of `failures[]`. */
 export type Admit = (request: RunTaskRequest) => { reason: string; detail?: string } | undefined;
 
+interface ListTasksRequest {
+  readonly cluster?: string;
+  readonly desiredStatus?: string;
+  readonly family?: string;
+  readonly startedBy?: string;
+  readonly serviceName?: string;
+  readonly containerInstance?: string;
+  readonly launchType?: string;
+  readonly maxResults?: number;
+  readonly nextToken?: string;
+}
+
 const invalid = (message: string) => new AwsError('InvalidParameterException', message);
 const answered = (record: TaskRecord): Task & { tags: Tag[] } => ({
   ...record.task,
@@ -85,31 +97,37 @@ export function describeTasks(
   return { tasks, failures };
 }
 
-export function listTasks(
-  { clusters, store }: EcsParts,
-  input: {
-    cluster?: string;
-    desiredStatus?: string;
-    family?: string;
-    startedBy?: string;
-    maxResults?: number;
-    nextToken?: string;
-  },
-) {
-  const limit = Math.min(input.maxResults ?? PAGE, PAGE);
-  const records = store.list({
+export function listTasks({ clusters, store }: EcsParts, input: ListTasksRequest) {
+  const { startedBy, family, desiredStatus = 'RUNNING', maxResults = PAGE } = input;
+  if (!Number.isInteger(maxResults) || maxResults < 1 || maxResults > PAGE) {
+    throw invalid(`maxResults must be between 1 and ${PAGE}.`);
+  }
+  const others = [family, input.serviceName, input.containerInstance, input.launchType];
+  if (startedBy !== undefined && others.some((filter) => filter !== undefined)) {
+    throw invalid('startedBy must be the only filter.');
+  }
+  const listed = store.list({
     clusterName: clusters.mustName(input.cluster),
-    desiredStatus: input.desiredStatus ?? 'RUNNING',
-    limit: limit + 1,
-    ...(input.family === undefined ? {} : { family: input.family }),
-    ...(input.startedBy === undefined ? {} : { startedBy: input.startedBy }),
-    ...(input.nextToken === undefined ? {} : { afterId: input.nextToken }),
+    desiredStatus,
+    limit: maxResults + 1,
+    ...(family === undefined ? {} : { family }),
+    ...(startedBy === undefined ? {} : { startedBy }),
+    ...(input.nextToken === undefined ? {} : { afterSeq: readToken(input.nextToken) }),
   });
-  const page = records.slice(0, limit);
+  const page = listed.slice(0, maxResults);
+  const last = page.at(-1);
   return {
-    taskArns: page.map((record) => record.task.taskArn),
-    ...(records.length > limit ? { nextToken: page.at(-1)?.id } : {}),
+    taskArns: page.map(({ record }) => record.task.taskArn),
+    ...(listed.length > maxResults && last ? { nextToken: writeToken(last.seq) } : {}),
   };
+}
+
+const writeToken = (seq: number): string => Buffer.from(`after:${seq}`).toString('base64');
+
+function readToken(token: string): number {
+  const [, seq] = /^after:(\d+)$/.exec(Buffer.from(token, 'base64').toString()) ?? [];
+  if (seq === undefined) throw invalid('Invalid token.');
+  return Number(seq);
 }
 
 export function stopTask(

@@ -8,8 +8,8 @@ export interface TaskFilter {
   readonly desiredStatus: string;
   readonly family?: string;
   readonly startedBy?: string;
-  /** Only tasks after this one in the order of their making. */
-  readonly afterId?: string;
+  /** Only tasks made after the one with this number. */
+  readonly afterSeq?: number;
   readonly limit: number;
 }
 
@@ -114,14 +114,15 @@ export class TaskStore {
       .map((row) => JSON.parse(String(row.record)));
   }
 
-  list(filter: TaskFilter): TaskRecord[] {
+  /** In the order of their making, each with its number in that order. */
+  list(filter: TaskFilter): { seq: number; record: TaskRecord }[] {
     return this.#database
       .prepare(
-        `SELECT record FROM ecs_tasks
+        `SELECT seq, record FROM ecs_tasks
          WHERE cluster = :cluster AND desired_status = :desired
            AND (:family IS NULL OR family = :family)
            AND (:startedBy IS NULL OR started_by = :startedBy)
-           AND seq > coalesce((SELECT seq FROM ecs_tasks WHERE id = :afterId), 0)
+           AND seq > :afterSeq
          ORDER BY seq LIMIT :limit`,
       )
       .all({
@@ -129,10 +130,10 @@ export class TaskStore {
         desired: filter.desiredStatus,
         family: filter.family ?? null,
         startedBy: filter.startedBy ?? null,
-        afterId: filter.afterId ?? null,
+        afterSeq: filter.afterSeq ?? 0,
         limit: filter.limit,
       })
-      .map((row) => JSON.parse(String(row.record)));
+      .map((row) => ({ seq: Number(row.seq), record: JSON.parse(String(row.record)) }));
   }
 
   count(clusterName: string, statuses: readonly TaskStatus[]): number {

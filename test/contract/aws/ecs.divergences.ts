@@ -79,6 +79,24 @@ export const ECS_DIVERGENCES: readonly Divergence[] = [
     symptom: /length of 2 but got 3/,
   },
   {
+    title: 'takes no other filter beside who started a task',
+    awsIsOn: 'embedded',
+    why: 'moto combines them; the ListTasks reference says startedBy must be the only filter',
+    symptom: RESOLVED,
+  },
+  {
+    title: 'refuses a page of no or too many tasks, and a place that it never gave',
+    awsIsOn: 'embedded',
+    why: 'moto ignores maxResults and nextToken; the ListTasks reference says 1 to 100',
+    symptom: RESOLVED,
+  },
+  {
+    title: 'describes up to a hundred tasks at once',
+    awsIsOn: 'embedded',
+    why: 'moto describes any number; the DescribeTasks reference says up to 100',
+    symptom: RESOLVED,
+  },
+  {
     title: 'says that a user stopped it',
     awsIsOn: 'embedded',
     why: 'moto has no stopCode and no stoppingAt',

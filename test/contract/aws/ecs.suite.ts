@@ -297,6 +297,68 @@ export function describeEcs(options: ContractOptions & EcsUnderTest): void {
       expect(listed.toSorted()).toEqual(started?.toSorted());
     });
 
+    it('B83 lists what one starter has started, running and stopped', async () => {
+      const taskDefinition = await register();
+      const running = await runOne({ taskDefinition, startedBy: 'run-a/1/acme' });
+      const stopped = await runOne({ taskDefinition, startedBy: 'run-b/1/acme' });
+      await client().send(new StopTaskCommand({ cluster: 'engines', task: stopped }));
+      const list = async (startedBy: string, desiredStatus: 'RUNNING' | 'STOPPED') =>
+        (
+          await client().send(
+            new ListTasksCommand({ cluster: 'engines', startedBy, desiredStatus }),
+          )
+        ).taskArns;
+      expect(await list('run-a/1/acme', 'RUNNING')).toEqual([running]);
+      expect(await list('run-b/1/acme', 'STOPPED')).toEqual([stopped]);
+      expect(await list('run-a/1', 'RUNNING')).toEqual([]);
+    });
+
+    it('takes no other filter beside who started a task', async () => {
+      await client().send(new CreateClusterCommand({ clusterName: 'engines' }));
+      await expect(
+        client().send(
+          new ListTasksCommand({ cluster: 'engines', startedBy: 'lister', family: 'engine' }),
+        ),
+      ).rejects.toMatchObject({ name: 'InvalidParameterException' });
+    });
+
+    it('refuses a page of no or too many tasks, and a place that it never gave', async () => {
+      await client().send(new CreateClusterCommand({ clusterName: 'engines' }));
+      for (const wrong of [{ maxResults: 0 }, { maxResults: 101 }, { nextToken: 'made-up' }]) {
+        await expect(
+          client().send(new ListTasksCommand({ cluster: 'engines', ...wrong })),
+        ).rejects.toMatchObject({ name: 'InvalidParameterException' });
+      }
+    });
+
+    it('knows no tasks that are meant to be pending', async () => {
+      await runOne();
+      const { taskArns } = await client().send(
+        new ListTasksCommand({ cluster: 'engines', desiredStatus: 'PENDING' }),
+      );
+      expect(taskArns).toEqual([]);
+    });
+
+    it('describes up to a hundred tasks at once', async () => {
+      const arn = await runOne();
+      const ids = (count: number) => [
+        arn,
+        ...Array.from({ length: count - 1 }, (_, index) => String(index).padStart(32, '0')),
+      ];
+      expect((await describe(ids(100))).tasks?.map(({ taskArn }) => taskArn)).toEqual([arn]);
+      await expect(describe(ids(101))).rejects.toMatchObject({
+        name: 'InvalidParameterException',
+      });
+    });
+
+    it('describes a task that was told to stop as what it still is', async () => {
+      const arn = await runOne();
+      await client().send(new StopTaskCommand({ cluster: 'engines', task: arn }));
+      expect((await describe([arn])).tasks).toMatchObject([
+        { desiredStatus: 'STOPPED', lastStatus: expect.any(String) },
+      ]);
+    });
+
     it('stops a task, and keeps the reason', async () => {
       const arn = await runOne();
       const stop = (reason: string) =>
