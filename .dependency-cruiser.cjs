@@ -266,7 +266,7 @@ module.exports = {
     tsConfig: { fileName: 'tsconfig.json' },
     preserveSymlinks: true,
     doNotFollow: { path: '(^|/)node_modules/' },
-    exclude: { path: '^(cdk\\.out|\\.nexusdesk|coverage|test/fixtures)/' },
+    exclude: { path: '^(cdk\\.out|\\.nexusdesk|coverage|test/fixtures|bench/first-run/peers)/' },
     enhancedResolveOptions: {
       extensions: ['.ts', '.mjs', '.js', '.json', '.d.ts'],
       mainFields: ['module', 'main', 'types'],
