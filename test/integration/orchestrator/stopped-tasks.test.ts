@@ -106,8 +106,10 @@ describe('a task that did not start', () => {
       error: {
         code: 'launch_failed',
         message: expect.stringContaining('manifest unknown'),
-        details: { cause: 'image_missing' },
       },
+    });
+    expect(await bench.ledger.readEnding(head, ended?.finalPage ?? 0)).toMatchObject({
+      error: { details: { cause: 'image_missing' } },
     });
     expect(JSON.stringify(ended)).not.toContain('CANARY');
   });
