@@ -21,6 +21,9 @@ import {
   runListSchema,
   runStatusSchema,
   runViewSchema,
+  type UsageReport,
+  type UsageReportQuery,
+  usageReportSchema,
 } from '#shared/contracts/index.ts';
 import { type ClientClock, sleep, systemClientClock } from './client-clock.ts';
 import { ReplyError } from './client-error.ts';
@@ -212,6 +215,11 @@ export class NexusDeskClient {
 
   async listEngines({ signal }: CallOptions = {}): Promise<EngineList> {
     return this.#get('/v1/engines', engineListSchema, {}, signal);
+  }
+
+  /** One page of the tenant's usage by day or by agent. */
+  async getUsage(query: UsageReportQuery = {}, { signal }: CallOptions = {}): Promise<UsageReport> {
+    return this.#get('/v1/usage', usageReportSchema, { ...query }, signal);
   }
 
   async getHealth(options: CallOptions = {}): Promise<Health> {

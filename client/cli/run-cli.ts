@@ -8,6 +8,7 @@ import { enginesCommand } from './commands/engines-command.ts';
 import { cancelCommand, tailCommand } from './commands/follow-commands.ts';
 import { runsCommand, showCommand } from './commands/list-commands.ts';
 import { type RunOptions, runCommand } from './commands/run-command.ts';
+import { type UsageOptions, usageCommand } from './commands/usage-command.ts';
 
 const EXIT_CODES_HELP = `
 Exit codes: 0 completed or done, 1 failed, 2 cancelled, 3 timed out, 4 budget exhausted,
@@ -111,6 +112,13 @@ function buildProgram(
     .command('engines')
     .description('list the engines and what each can do')
     .action(() => settle(enginesCommand(context)));
+  program
+    .command('usage')
+    .description('show what was used, by day or by agent')
+    .option('--from <day>', 'first day, as 2026-11-01; left out: 30 days back')
+    .option('--to <day>', 'last day; left out: today (UTC)')
+    .option('--by <what>', 'day or agent', 'day')
+    .action((options: UsageOptions) => settle(usageCommand(context, options)));
   program
     .command('doctor')
     .description('check everything between here and a run, with remedies')

@@ -10,3 +10,4 @@ export * from './queue-message.ts';
 export * from './run-api.ts';
 export * from './run-status.ts';
 export * from './usage.ts';
+export * from './usage-report.ts';

@@ -127,6 +127,7 @@ export const FUNCTIONS: readonly FunctionEntry[] = [
     streaming: true,
     timeoutMs: 15 * 60_000,
   }),
+  api('get-usage', 'GET', '/v1/usage', ['tableRead']),
   api('list-engines', 'GET', '/v1/engines', ['engines']),
   api('get-health', 'GET', '/v1/health', ['tableRead'], { auth: 'none' }),
   gateway('claim-run', '/host/v1/claim', ['tenantSecrets']),
