@@ -5,6 +5,7 @@ import {
   type NewEvent,
   type Usage,
 } from '#shared/contracts/index.ts';
+import { type FoldedEvents, foldDeltas, unfoldDeltas } from './delta-runs.ts';
 import { packJson, unpackJson } from './packed-json.ts';
 
 /**
@@ -71,9 +72,9 @@ export function toAgentEvents(runId: string, page: LogPage): AgentEvent[] {
 
 /** `besides`: bytes of the rest of the item. */
 export function encodeEvents(events: readonly NewEvent[], besides: number): string | Uint8Array {
-  return packJson(events, besides);
+  return packJson(foldDeltas(events), besides);
 }
 
 export function decodeEvents(body: string | Uint8Array): NewEvent[] {
-  return unpackJson(body) as NewEvent[];
+  return unfoldDeltas(unpackJson(body) as FoldedEvents);
 }
