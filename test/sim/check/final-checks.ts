@@ -1,0 +1,149 @@
+import type { Usage } from '#shared/contracts/index.ts';
+import { isTerminal } from '#shared/contracts/index.ts';
+import type { Reading } from '../actors/reader.ts';
+import type { Publication } from '../world/bus.ts';
+import { shortName, type SimulatedTask } from '../world/tasks.ts';
+import type { HostWatch } from './host-watch.ts';
+import type { LedgerWatch } from './ledger-watch.ts';
+import type { RunRecord } from './run-record.ts';
+import { Violation } from './violation.ts';
+
+export interface Remains {
+  readonly ledger: LedgerWatch;
+  readonly hosts: HostWatch;
+  readonly publications: readonly Publication[];
+  readonly readings: readonly Reading[];
+  readonly tasks: readonly SimulatedTask[];
+  /** Run ids that clients hold a 202 for. */
+  readonly accepted: ReadonlySet<string>;
+  readonly cancelled: ReadonlySet<string>;
+}
+
+/** What must be true once everything has come to rest. */
+export function checkRemains(remains: Remains): void {
+  const runs = [...remains.ledger.runs.values()].filter(({ status }) => status !== undefined);
+  for (const runId of remains.accepted) {
+    if (!remains.ledger.runOf(runId)?.status) {
+      throw new Violation('nothing-lost', `${runId} was accepted and is not there`);
+    }
+  }
+  for (const runId of remains.cancelled) {
+    if (remains.ledger.runOf(runId)?.status === 'completed') {
+      throw new Violation('cancel-kept', `${runId} completed after its cancel was accepted`);
+    }
+  }
+  for (const run of runs) {
+    if (!run.status || !isTerminal(run.status)) {
+      throw new Violation('ends-in-time', `${run.runId} is still ${run.status}`);
+    }
+    checkUsage(run, remains.hosts);
+  }
+  for (const { tenantId, live } of remains.ledger.counters) {
+    if (live !== 0) throw new Violation('quota-counted', `${tenantId} has ${live} left`);
+  }
+  checkTasks(remains);
+  checkBus(remains.ledger, remains.publications);
+  for (const reading of remains.readings) checkReading(remains.ledger.runOf(reading.runId), reading);
+}
+
+function checkUsage(run: RunRecord, hosts: HostWatch): void {
+  let sum: Usage = {};
+  for (const [epoch, { usage }] of run.epochs) {
+    if (!usage) continue;
+    const results = hosts.engines.filter((life) => life.runId === run.runId && life.epoch === epoch);
+    const known = results.map(({ result }) => result?.usage).filter((one) => one !== undefined);
+    if (!isEmpty(usage) && !known.some((one) => same(one, usage))) {
+      throw new Violation(
+        'usage-summed',
+        `${run.runId}: epoch ${epoch} has ${JSON.stringify(usage)}, no host said so`,
+      );
+    }
+    sum = add(sum, usage);
+  }
+  for (const { runId, epoch, host } of hosts.reported) {
+    if (runId !== run.runId) continue;
+    const said = hosts.engines.find((life) => life.host === host)?.result?.usage ?? {};
+    if (!same(run.epochs.get(epoch)?.usage ?? {}, said)) {
+      throw new Violation('usage-summed', `${runId}: what ${host} reported is not counted`);
+    }
+  }
+  if (!same(sum, run.usage)) {
+    throw new Violation(
+      'usage-summed',
+      `${run.runId}: ${JSON.stringify(run.usage)}, attempts ${JSON.stringify(sum)}`,
+    );
+  }
+}
+
+function add(a: Usage, b: Usage): Usage {
+  const sum: Record<string, number> = { ...a };
+  for (const [name, value] of Object.entries(b)) sum[name] = (sum[name] ?? 0) + value;
+  return sum;
+}
+
+function isEmpty(usage: Usage): boolean {
+  return Object.keys(usage).length === 0;
+}
+
+function same(a: object, b: object): boolean {
+  const sorted = (value: object) => JSON.stringify(Object.entries(value).sort());
+  return sorted(a) === sorted(b);
+}
+
+function checkTasks({ tasks, hosts }: Remains): void {
+  for (const task of tasks) {
+    if (task.status !== 'STOPPED' && task.status !== 'DEPROVISIONING') {
+      throw new Violation('no-orphans', `${shortName(task)} of ${task.startedBy} is ${task.status}`);
+    }
+  }
+  const [host] = hosts.living;
+  if (host) throw new Violation('no-orphans', `${host} goes on`);
+}
+
+function checkBus(ledger: LedgerWatch, publications: readonly Publication[]): void {
+  const details = new Map<string, string>();
+  const order = new Map<string, number>();
+  for (const { detail } of publications) {
+    const { eventId, executionId, sequence } = JSON.parse(detail);
+    const before = details.get(eventId);
+    if (before !== undefined && before !== detail) {
+      throw new Violation('bus-complete', `${eventId} was published with another content`);
+    }
+    if (before === undefined && sequence < (order.get(executionId) ?? 0)) {
+      throw new Violation('bus-complete', `${eventId} was first published after a later event`);
+    }
+    if (before === undefined) order.set(executionId, sequence);
+    details.set(eventId, detail);
+  }
+  let stored = 0;
+  for (const run of ledger.runs.values()) {
+    for (const event of run.events) {
+      if (event.source !== 'platform' || event.family === 'presentation') continue;
+      stored += 1;
+      const detail = details.get(event.eventId);
+      if (detail === undefined) {
+        throw new Violation('bus-complete', `${event.eventId} (${event.eventType}) is not published`);
+      }
+      if (JSON.parse(detail).eventType !== event.eventType) {
+        throw new Violation('bus-complete', `${event.eventId} was published as something else`);
+      }
+    }
+  }
+  if (details.size !== stored) {
+    throw new Violation('bus-complete', `${details.size} events published, ${stored} stored`);
+  }
+}
+
+function checkReading(run: RunRecord | undefined, reading: Reading): void {
+  const log = run?.events ?? [];
+  const got = reading.events;
+  const at = log.findIndex(
+    (event, index) => JSON.stringify(event) !== JSON.stringify(got[index]),
+  );
+  if (at !== -1 || got.length !== log.length) {
+    throw new Violation(
+      'reader-complete',
+      `${reading.runId}: event ${at + 1} of ${log.length} is ${got[at]?.eventId ?? 'missing'}, ${got.length} read`,
+    );
+  }
+}

@@ -1,0 +1,79 @@
+import type { Task } from '@aws-sdk/client-ecs';
+import { dateAt, type SimulatedTask } from './tasks.ts';
+
+/** How a task ended, in the words of the control plane. */
+export interface TaskEnd {
+  readonly stopCode: string;
+  readonly stoppedReason: string;
+  readonly exitCode: number | undefined;
+  readonly containerReason?: string;
+}
+
+/** Tasks that never ran: some may be tried again, some never. */
+export const START_FAILURES: readonly TaskEnd[] = [
+  {
+    stopCode: 'TaskFailedToStart',
+    stoppedReason: 'CannotPullContainerError: pull image: i/o timeout',
+    exitCode: undefined,
+  },
+  {
+    stopCode: 'TaskFailedToStart',
+    stoppedReason: 'Timeout waiting for network interface provisioning to complete.',
+    exitCode: undefined,
+  },
+  {
+    stopCode: 'TaskFailedToStart',
+    stoppedReason: 'CannotPullContainerError: manifest unknown',
+    exitCode: undefined,
+  },
+  {
+    stopCode: 'TaskFailedToStart',
+    stoppedReason: 'Capacity is unavailable at this time.',
+    exitCode: undefined,
+  },
+];
+
+export function endOfTask(
+  how: 'exited' | 'stopped' | 'lost',
+  exitCode?: number,
+  reason?: string,
+): TaskEnd {
+  switch (how) {
+    case 'exited':
+      return {
+        stopCode: 'EssentialContainerExited',
+        stoppedReason: 'Essential container in task exited',
+        exitCode,
+        ...(exitCode === 137 ? { containerReason: 'killed' } : {}),
+      };
+    case 'stopped':
+      return { stopCode: 'UserInitiated', stoppedReason: reason ?? 'stopped', exitCode };
+    case 'lost':
+      return {
+        stopCode: 'TerminationNotice',
+        stoppedReason: 'The infrastructure of the task was lost',
+        exitCode: undefined,
+      };
+  }
+}
+
+/** A task as DescribeTasks and the events of the control plane show it. */
+export function toTask(task: SimulatedTask): Task {
+  const { end } = task;
+  return {
+    taskArn: task.arn,
+    startedBy: task.startedBy,
+    lastStatus: task.status,
+    desiredStatus: task.stopping || task.status === 'STOPPED' ? 'STOPPED' : 'RUNNING',
+    createdAt: dateAt(task.createdAt),
+    ...(end ? { stopCode: end.stopCode as Task['stopCode'], stoppedReason: end.stoppedReason } : {}),
+    containers: [
+      {
+        name: 'runtime-host',
+        lastStatus: end ? 'STOPPED' : task.status,
+        ...(end?.exitCode === undefined ? {} : { exitCode: end.exitCode }),
+        ...(end?.containerReason ? { reason: end.containerReason } : {}),
+      },
+    ],
+  };
+}
