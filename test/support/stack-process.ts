@@ -37,12 +37,15 @@ export function removeDataDir(dataDir: string): void {
 export async function startStackProcess(
   dataDir: string,
   env: Record<string, string> = {},
+  /** Told of the process long before it is up, so that it can be killed while it starts. */
+  onSpawn: (pid: number) => void = () => {},
 ): Promise<StackProcess> {
   const child = spawn(process.execPath, ['local/main.ts', '--no-demo', '--data', dataDir], {
     cwd: PROJECT,
     env: { ...withoutKeys(process.env), NEXUSDESK_GRACE_MS: '1000', NO_COLOR: '1', ...env },
     stdio: ['ignore', 'pipe', 'pipe'],
   });
+  if (child.pid !== undefined) onSpawn(child.pid);
   await untilUp(child);
   const { url, token } = JSON.parse(readFileSync(join(dataDir, 'connection.json'), 'utf8')) as {
     url: string;

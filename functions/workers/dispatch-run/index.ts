@@ -39,6 +39,7 @@ const standing = {
   registry: engineRegistry,
   deployed: env.DEPLOYED_ENGINES,
   timing: readTiming(),
+  ...(process.env.TENANT_RUN_LIMIT ? { tenantRunLimit: Number(process.env.TENANT_RUN_LIMIT) } : {}),
   clock: systemClock,
   log,
 };
