@@ -32,7 +32,7 @@ export interface FollowOptions {
   readonly signal?: AbortSignal | undefined;
   readonly clock: ClientClock;
   readonly random: () => number;
-  /** Silence after which a connection counts as dead; the server sends a heartbeat every 15 s. */
+  /** Silence after which a connection counts as dead; the server sends a heartbeat every 10 s. */
   readonly idleMs: number;
   /** Connections in a row that may bring nothing before the follower gives up. */
   readonly maxFruitless: number;
@@ -62,6 +62,8 @@ export class RunEventFollower {
   /** Sequence of the last event given to the caller; unknown until the first one after a caller's cursor. */
   #last: number | undefined;
   #ended = false;
+  /** Where the pauses between connections begin; the server may spread its readers with it. */
+  #retryMs = RECONNECT_BACKOFF.baseMs;
 
   constructor(source: EventLogSource, options: FollowOptions) {
     this.#source = source;
@@ -113,7 +115,12 @@ export class RunEventFollower {
   async *#readConnection(): AsyncGenerator<AgentEvent, void, undefined> {
     const cut = new AbortController();
     try {
-      for await (const message of readSse(await this.#connect(cut), this.#options)) {
+      const body = await this.#connect(cut);
+      const { clock, idleMs } = this.#options;
+      const onRetry = (ms: number) => {
+        this.#retryMs = Math.min(ms, RECONNECT_BACKOFF.maxMs);
+      };
+      for await (const message of readSse(body, { clock, idleMs, onRetry })) {
         const event = this.#decode(message);
         if (!event) continue;
         if (this.#isGapBefore(event)) {
@@ -212,7 +219,8 @@ export class RunEventFollower {
 
   async #pause(fruitless: number, fault: unknown): Promise<void> {
     const asked = fault instanceof ApiError ? (fault.retryAfterMs ?? 0) : 0;
-    const pause = backoffMs(fruitless, RECONNECT_BACKOFF, this.#options.random);
+    const backoff = { ...RECONNECT_BACKOFF, baseMs: this.#retryMs };
+    const pause = backoffMs(fruitless, backoff, this.#options.random);
     const { clock, signal } = this.#options;
     await sleep(clock, Math.max(Math.min(asked, RECONNECT_BACKOFF.maxMs), pause), signal);
   }

@@ -9,6 +9,8 @@ export interface SseReaderOptions {
   readonly clock: ClientClock;
   /** Silence (heartbeats are not silence) after which the connection counts as dead. */
   readonly idleMs: number;
+  /** How long the server asks its readers to wait before they connect again, in milliseconds. */
+  readonly onRetry?: ((ms: number) => void) | undefined;
 }
 
 /**
@@ -19,7 +21,7 @@ export interface SseReaderOptions {
  */
 export async function* readSse(
   body: ReadableStream<Uint8Array>,
-  { clock, idleMs }: SseReaderOptions,
+  { clock, idleMs, onRetry }: SseReaderOptions,
 ): AsyncGenerator<EventSourceMessage, void, undefined> {
   const reader = body.getReader();
   // One decoder for the whole stream: a character may be split between two reads.
@@ -29,6 +31,7 @@ export async function* readSse(
   const parser = createParser({
     maxBufferSize: MAX_MESSAGE_CHARS,
     onEvent: (message) => messages.push(message),
+    ...(onRetry ? { onRetry } : {}),
     onError: (error) => {
       if (error.type === 'max-buffer-size-exceeded') overflow = error;
     },

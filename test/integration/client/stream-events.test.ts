@@ -320,6 +320,16 @@ describe('streamEvents', () => {
     expect(api.requests).toHaveLength(1);
   });
 
+  it('TRM-7 spreads its next connection over the time that the server names with `retry`', async () => {
+    const [first, second] = story(2);
+    api.on(STREAM, stream('retry: 8000\n\n', sse(first!)), stream(sse(second!)));
+    const all = readAll(client({ random: () => 0.5 }).streamEvents(RUN_ID));
+    await clock.timerOf(4_000);
+    expect(api.requests).toHaveLength(1);
+    clock.advance(4_000);
+    expect(sequences(await all)).toEqual([1, 2]);
+  });
+
   it('waits as long as Retry-After asks before it connects again', async () => {
     api.on(STREAM, problem(429, 'throttled', {}, { 'retry-after': '7' }), stream(textOf(story(1))));
     const all = readAll(client().streamEvents(RUN_ID));
