@@ -120,6 +120,12 @@ const RENDERERS: Renderers = {
       errorLines(error).join('\n') + (recoverable ? ' (the run goes on)' : ''),
     ),
   'execution.diagnostic': renderDiagnostic,
+  'events.lost': (scene, { reason, count, bytes }) =>
+    scene.line(
+      '!',
+      'yellow',
+      `${count === undefined ? `${bytes} bytes of output` : `${count} events`} lost (${plainLine(reason)})`,
+    ),
   'host.state_changed': (scene, { state, cause }) =>
     scene.line(
       '·',

@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import { tmpdir } from 'node:os';
 import pino from 'pino';
 import { ENGINE_ADAPTERS } from '#shared/engines/adapters.ts';
 import { systemClock } from '#shared/kit/clock.ts';
@@ -6,6 +7,7 @@ import { detectSandbox } from '#shared/process/index.ts';
 import {
   DEFAULT_HOST_LIMITS,
   GatewayClient,
+  openDiskSpool,
   runHost,
   superviseEngines,
 } from '#shared/runtime/index.ts';
@@ -34,6 +36,7 @@ const { sandbox, probes } = await detectSandbox({
 });
 log.info({ sandbox: sandbox.kind, probes }, 'sandbox chosen');
 
+const limits = { ...DEFAULT_HOST_LIMITS, graceMs: env.graceMs, spoolBytes: env.spoolBytes };
 const outcome = await runHost({
   gateway: new GatewayClient({
     baseUrl: env.gatewayUrl,
@@ -54,10 +57,12 @@ const outcome = await runHost({
     },
     sandbox,
     workRoot: env.workRoot,
-    limits: { ...DEFAULT_HOST_LIMITS, graceMs: env.graceMs },
+    limits,
     clock: systemClock,
     secrets: [env.ticket],
   }),
+  spool: { store: openDiskSpool(tmpdir()), bytes: limits.spoolBytes },
+  hostRssBytes: () => process.memoryUsage.rss(),
   onFault: (error) => log.error({ error }, 'fault of the host'),
   clock: systemClock,
   taskStopping: taskStopping.signal,

@@ -13,10 +13,16 @@ const taskEnvSchema = z.object({
   /** The only one that will do; left out: the strongest that works here. */
   NEXUSDESK_SANDBOX: z.enum(SANDBOX_KINDS).optional(),
   NEXUSDESK_BWRAP: z.string().optional(),
-  /** How long the host waits for a gateway that fails, before it gives the run up. */
+  /** How long the host tries to claim its run at a gateway that fails. */
   NEXUSDESK_GATEWAY_RETRY_MS: z.coerce.number().int().min(1_000).default(120_000),
   /** Between the polite signal to an engine and SIGKILL. */
   NEXUSDESK_GRACE_MS: z.coerce.number().int().min(0).default(5_000),
+  /** Events kept on disk while the gateway takes none. */
+  NEXUSDESK_SPOOL_BYTES: z.coerce
+    .number()
+    .int()
+    .min(0)
+    .default(64 * 1024 * 1024),
 });
 
 /** What a task is told. @throws naming the variable that is missing or wrong, never its value */
@@ -38,6 +44,7 @@ export function readTaskEnv(env: NodeJS.ProcessEnv) {
     bwrapPath: values.NEXUSDESK_BWRAP,
     gatewayRetryMs: values.NEXUSDESK_GATEWAY_RETRY_MS,
     graceMs: values.NEXUSDESK_GRACE_MS,
+    spoolBytes: values.NEXUSDESK_SPOOL_BYTES,
     platform,
     arch,
   };

@@ -1,6 +1,8 @@
 import { z } from 'zod';
+import { eventBlobSchema } from './event-blob.ts';
 import { executionErrorSchema } from './execution-error.ts';
 import { engineTripleSchema, runIdSchema, timestampSchema } from './identifiers.ts';
+import { processTreeSchema } from './process-tree.ts';
 import type { terminalStatusSchema } from './run-status.ts';
 import { usageSchema } from './usage.ts';
 
@@ -13,8 +15,27 @@ export type EventFamily = (typeof EVENT_FAMILIES)[number];
 const text = z.string();
 const toolStatus = z.enum(['completed', 'failed', 'declined', 'aborted']);
 
+const failurePayload = z.strictObject({
+  error: executionErrorSchema,
+  usage: usageSchema,
+  processTree: processTreeSchema.optional(),
+});
+
 /** What a tool is, so that a timeline can show it without knowing the engine. */
 export const TOOL_KINDS = ['command', 'file_change', 'mcp', 'web', 'function', 'agent'] as const;
+
+/** Why events are not in the log. */
+export const LOSS_REASONS = {
+  spool_full: 'The gateway stored nothing for long, and the host had no room left.',
+  spool_failed: "The host's disk did not keep them.",
+  too_large: 'A payload over the limit of a blob.',
+  refused: 'The gateway would never take it.',
+  gateway_failed: 'The gateway answered, but did not store it, and the run had ended.',
+  output_unread:
+    'Output of the engine that was never read: it was over its limit, or its pipe had to be cut.',
+} as const;
+export type LossReason = keyof typeof LOSS_REASONS;
+const lossReasonSchema = z.enum(Object.keys(LOSS_REASONS) as [LossReason, ...LossReason[]]);
 
 /** CON-5: the platform's own event types, each with its family and the schema of its payload. */
 export const PLATFORM_EVENTS = {
@@ -36,22 +57,17 @@ export const PLATFORM_EVENTS = {
     }),
   },
   'run.completed': { family: 'execution', payload: z.strictObject({ usage: usageSchema }) },
-  'run.failed': {
-    family: 'execution',
-    payload: z.strictObject({ error: executionErrorSchema, usage: usageSchema }),
-  },
+  'run.failed': { family: 'execution', payload: failurePayload },
   'run.cancelled': {
     family: 'execution',
-    payload: z.strictObject({ error: executionErrorSchema.optional(), usage: usageSchema }),
+    payload: z.strictObject({
+      error: executionErrorSchema.optional(),
+      usage: usageSchema,
+      processTree: processTreeSchema.optional(),
+    }),
   },
-  'run.timed_out': {
-    family: 'execution',
-    payload: z.strictObject({ error: executionErrorSchema, usage: usageSchema }),
-  },
-  'run.budget_exhausted': {
-    family: 'execution',
-    payload: z.strictObject({ error: executionErrorSchema, usage: usageSchema }),
-  },
+  'run.timed_out': { family: 'execution', payload: failurePayload },
+  'run.budget_exhausted': { family: 'execution', payload: failurePayload },
   'engine.session.started': {
     family: 'execution',
     payload: z.strictObject({ nativeSessionId: text, engineVersion: text.optional() }),
@@ -143,6 +159,26 @@ export const PLATFORM_EVENTS = {
       truncatedBytes: z.number().int().min(1).optional(),
     }),
   },
+  /**
+   * TRM-4: what is missing from the log, in the place where the first of it would be. The run's outcome does not depend
+   * on it. The host numbers the events of its attempt from 1, also those that are lost.
+   */
+  'events.lost': {
+    family: 'execution',
+    payload: z.strictObject({
+      reason: lossReasonSchema,
+      /** Absent when what is missing never became events. */
+      count: z.number().int().min(1).optional(),
+      bytes: z.number().int().min(0),
+      firstProduced: z.number().int().min(1).optional(),
+      /** Events in between may be there: of a full spool the least important are dropped first. */
+      lastProduced: z.number().int().min(1).optional(),
+      firstAt: timestampSchema.optional(),
+      lastAt: timestampSchema.optional(),
+      /** How many of each event type; of many types the rest is `other`. */
+      types: z.record(z.string(), z.number().int().min(1)).optional(),
+    }),
+  },
   'host.state_changed': {
     family: 'execution',
     payload: z.strictObject({ state: text, cause: text.optional() }),
@@ -184,6 +220,8 @@ export const newEventSchema = z.strictObject({
   timestamp: timestampSchema,
   engineSessionId: z.string().max(200).nullable(),
   payload: z.json(),
+  /** Present when `payload` is only a preview: texts cut, lists shortened, the shape the same. */
+  blob: eventBlobSchema.optional(),
 });
 export type NewEvent = z.infer<typeof newEventSchema>;
 

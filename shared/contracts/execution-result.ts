@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { executionErrorSchema } from './execution-error.ts';
+import { processTreeSchema } from './process-tree.ts';
 import { terminalStatusSchema } from './run-status.ts';
 import { usageSchema } from './usage.ts';
 
@@ -18,5 +19,7 @@ export const executionResultSchema = z.strictObject({
   /** Belongs to the adapter that wrote it; the platform stores it unread. */
   metadata: z.record(z.string(), z.json()),
   error: executionErrorSchema.optional(),
+  /** How the host knows that nothing of the engine is left; absent when none was started. */
+  processTree: processTreeSchema.optional(),
 });
 export type ExecutionResult = z.infer<typeof executionResultSchema>;

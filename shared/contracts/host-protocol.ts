@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { newEventSchema } from './agent-event.ts';
+import { eventBlobSchema } from './event-blob.ts';
 import { executionRequestSchema } from './execution-request.ts';
 import { executionResultSchema } from './execution-result.ts';
 import { timestampSchema } from './identifiers.ts';
@@ -28,6 +29,11 @@ export const claimReplySchema = z.strictObject({
   lease: z.strictObject({
     expiresAt: timestampSchema,
     heartbeatEveryMs: z.number().int().min(100),
+    /**
+     * A host that could not renew its lease for this long kills its engine: another attempt may begin. Absent when no
+     * other attempt can follow this one: then its work goes on until the deadline.
+     */
+    fenceAfterMs: z.number().int().min(100).optional(),
   }),
 });
 export type ClaimReply = z.infer<typeof claimReplySchema>;
@@ -57,16 +63,52 @@ export const appendReplySchema = z.strictObject({
 });
 export type AppendReply = z.infer<typeof appendReplySchema>;
 
+const count = z.number().int().min(0);
+
+/** HST-5: how a host and what it looks after are doing. What cannot be measured is absent. */
+export const hostHealthSchema = z.strictObject({
+  /** Resident memory of the host itself. */
+  hostRssBytes: count.optional(),
+  /** Memory that only the engine's processes hold. */
+  engineBytes: count.optional(),
+  engineProcesses: count.optional(),
+  /** Events that the gateway has not stored yet, and the part of their bytes that waits on disk. */
+  pendingEvents: count,
+  pendingBytes: count,
+  spoolBytes: count,
+  /** Since the claim. */
+  lostEvents: count,
+});
+export type HostHealth = z.infer<typeof hostHealthSchema>;
+
 /** `POST /host/v1/runs/{runId}/heartbeat` */
 export const heartbeatRequestSchema = z.strictObject({
   state: z.string().max(40),
-  rssBytes: z.number().int().min(0).optional(),
+  health: hostHealthSchema.optional(),
 });
+export type HeartbeatRequest = z.infer<typeof heartbeatRequestSchema>;
 export const heartbeatReplySchema = z.strictObject({
   leaseExpiresAt: timestampSchema,
   directives: z.array(directiveSchema),
 });
 export type HeartbeatReply = z.infer<typeof heartbeatReplySchema>;
+
+/** Longest `data` of an upload, in characters; with its envelope it stays below what a function is given. */
+export const MAX_UPLOAD_CHARACTERS = 5_750_000;
+
+/**
+ * `POST /host/v1/runs/{runId}/blobs`: keeps the payload of an event that is too large for the log. A repeat is
+ * acknowledged: the content names the blob.
+ */
+export const uploadBlobRequestSchema = z.strictObject({
+  blob: eventBlobSchema,
+  /** The JSON of the payload in UTF-8, compressed (raw deflate), in base64. */
+  data: z.string().max(MAX_UPLOAD_CHARACTERS),
+});
+export type UploadBlobRequest = z.infer<typeof uploadBlobRequestSchema>;
+
+export const uploadBlobReplySchema = z.strictObject({ blob: eventBlobSchema });
+export type UploadBlobReply = z.infer<typeof uploadBlobReplySchema>;
 
 /** `POST /host/v1/runs/{runId}/result`: the last events and the outcome, in one. A repeat is acknowledged. */
 export const resultRequestSchema = z.strictObject({

@@ -16,6 +16,7 @@ export type {
   ProcessExit,
   ProcessOutcome,
   StopReason,
+  TreeSignal,
 } from './process-outcome.ts';
 export type { ByteMasker, ProcessLimits, ProcessSpec, ResourceLimits } from './process-spec.ts';
 export { type FramedRecord, RecordFramer } from './record-framer.ts';
@@ -34,5 +35,6 @@ export {
   type StopRequest,
   type Supervised,
   superviseProcess,
+  type TreeUse,
 } from './supervise.ts';
 export { createPrivateWorkdir, type PrivateWorkdir, removeTree, WorkdirError } from './workdir.ts';

@@ -7,6 +7,9 @@ export type StopReason =
   | 'capability_violation'
   | 'budget_exhausted';
 
+/** What a host sends to make an engine end. */
+export type TreeSignal = 'SIGINT' | 'SIGTERM' | 'SIGKILL';
+
 export type EndCause = 'exited' | 'spawn_failed' | StopReason;
 
 export interface ProcessExit {
@@ -34,6 +37,10 @@ export interface ProcessOutcome {
   readonly forced: boolean;
   /** Processes of the run that could not be removed; 0 means that the run's tree is verified empty. */
   readonly survivors: number;
+  /** Sent to the run's processes, in order; none when it ended by itself and left nothing behind. */
+  readonly signals: readonly TreeSignal[];
+  /** Processes that were alive when SIGKILL was sent. */
+  readonly processesKilled: number;
   /**
    * ISO time of that verification; null while survivors remain. A sandbox that does not isolate processes can
    * only look where it knows.

@@ -16,6 +16,7 @@ import type {
   ProcessExit,
   ProcessOutcome,
   StopReason,
+  TreeSignal,
 } from './process-outcome.ts';
 import { ProcessOutput } from './process-output.ts';
 import { assertLimits, type ProcessSpec } from './process-spec.ts';
@@ -52,8 +53,17 @@ export interface Supervised {
   write(data: string | Uint8Array): Promise<boolean>;
   /** The process reads end of file. */
   endInput(): void;
+  /** What its processes use now; undefined before `ready` and once they are being removed. */
+  measure(): Promise<TreeUse | undefined>;
   /** Asks the tree to stop, kills it after the grace, and resolves with the outcome. Later calls only wait. */
   stop(request: StopRequest): Promise<ProcessOutcome>;
+}
+
+/** HST-5: how much a run's processes use. */
+export interface TreeUse {
+  readonly processes: number;
+  /** Memory that only they hold. */
+  readonly memoryBytes: number;
 }
 
 /** Pipes of a dead process: whoever else holds them gets no longer than this for the next byte. */
@@ -94,6 +104,7 @@ class SupervisedProcess implements Supervised {
   #stop: StopRequest | undefined;
   #observerError: { readonly error: unknown } | undefined;
   #child: ChildProcess | undefined;
+  #handle: ProcessHandle | undefined;
 
   constructor(
     spec: ProcessSpec,
@@ -126,6 +137,13 @@ class SupervisedProcess implements Supervised {
 
   async write(data: string | Uint8Array): Promise<boolean> {
     return (await this.#inputReady.promise).write(data);
+  }
+
+  async measure(): Promise<TreeUse | undefined> {
+    const handle = this.#handle;
+    if (handle === undefined || this.state !== 'running') return undefined;
+    const [processes, memoryBytes] = await Promise.all([handle.survivors(), handle.memoryBytes()]);
+    return { processes: processes.length, memoryBytes };
   }
 
   endInput(): void {
@@ -181,6 +199,7 @@ class SupervisedProcess implements Supervised {
       return { failure: launchFailure(error, `cannot start ${argv[0]}`) };
     }
     this.#child = child;
+    this.#handle = handle;
     return { child, handle, exited, output, input: new ProcessInput(child.stdin) };
   }
 
@@ -194,10 +213,10 @@ class SupervisedProcess implements Supervised {
       this.#lifecycle.to('running');
     }
     await Promise.race([exited, this.#stopRequested.promise]);
-    const forced = await this.#endProcess(handle, exited);
+    const { asked, forced } = await this.#endProcess(handle, exited);
     for (const guard of guards) guard.cancel();
 
-    const left = await removeProcessTree(handle, exited, this.#monotonic);
+    const { left, killed } = await removeProcessTree(handle, exited, this.#monotonic);
     const reaped = await settlesWithin(exited, LONGEST_REAP_MS);
     const survivors = reaped ? left.length : Math.max(left.length, 1);
     const emptyAt = survivors === 0 ? isoTime(this.#time.now()) : null;
@@ -215,6 +234,8 @@ class SupervisedProcess implements Supervised {
         : {}),
       forced,
       survivors,
+      signals: [...asked, ...(killed > 0 ? ['SIGKILL' as const] : [])],
+      processesKilled: killed,
       verifiedEmptyAt: emptyAt,
       ...output.totals(),
       endedAt: isoTime(this.#time.now()),
@@ -226,12 +247,15 @@ class SupervisedProcess implements Supervised {
     return this.#stop?.reason ?? (output.overLimit ? 'output_limit' : 'exited');
   }
 
-  /** Asks politely if a stop was requested. @returns whether the process has outlived its grace. */
-  async #endProcess(handle: ProcessHandle, exited: Promise<ProcessExit>): Promise<boolean> {
+  /** Asks politely if a stop was requested. `forced`: the process has outlived its grace. */
+  async #endProcess(
+    handle: ProcessHandle,
+    exited: Promise<ProcessExit>,
+  ): Promise<{ asked: TreeSignal[]; forced: boolean }> {
     const stop = this.#stop;
     if (stop === undefined) {
       this.#lifecycle.to('terminating');
-      return false;
+      return { asked: [], forced: false };
     }
     const graceMs = stop.graceMs ?? this.#spec.graceMs;
     const signal = this.#spec.interruptSignal ?? 'SIGTERM';
@@ -239,7 +263,8 @@ class SupervisedProcess implements Supervised {
     const reached = graceMs > 0 ? await handle.signal(signal).catch(() => 0) : 0;
     this.#lifecycle.to('terminating');
     // Nobody there to be polite to: the program is not running yet, or not any more.
-    return !(await settlesWithin(exited, reached > 0 ? graceMs : 0));
+    const forced = !(await settlesWithin(exited, reached > 0 ? graceMs : 0));
+    return { asked: reached > 0 ? [signal] : [], forced };
   }
 
   #deliverInput(input: ProcessInput): void {
@@ -308,6 +333,8 @@ class SupervisedProcess implements Supervised {
       ...(failure === undefined ? {} : { failure }),
       forced: false,
       survivors: 0,
+      signals: [],
+      processesKilled: 0,
       verifiedEmptyAt: at,
       outputBytes: 0,
       stderrBytes: 0,

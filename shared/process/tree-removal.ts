@@ -7,24 +7,33 @@ const LOOKS_PER_KILL = 20;
 /** A process in an uninterruptible wait cannot be killed; nobody waits for it longer than this. */
 const LONGEST_REMOVAL_MS = 10_000;
 
+export interface TreeRemoval {
+  /** Processes that resisted; empty when the tree is verified gone. */
+  readonly left: readonly number[];
+  /** Processes that were alive when the killing began. */
+  readonly killed: number;
+}
+
 /**
  * Kills a tree until nothing of it is left, and makes sure by a second look: a process that forks while the
  * list is read can be missed once. Also right for a tree that has ended by itself: its orphans go.
  *
- * @returns the processes that resisted; empty when the tree is verified gone.
  * @throws what keeps the sandbox from looking, when it never could.
  */
 export async function removeProcessTree(
   handle: ProcessHandle,
   exited: Promise<unknown>,
   monotonic: () => number,
-): Promise<readonly number[]> {
+): Promise<TreeRemoval> {
   const lastAt = monotonic() + LONGEST_REMOVAL_MS;
+  const seen = (await handle.survivors().catch(() => [])).length;
+  // A launcher that is not in its sandbox yet is found by nobody.
+  const killed = Math.max(seen, (await settlesWithin(exited, 0)) ? 0 : 1);
   for (;;) {
     const over = monotonic() >= lastAt;
     try {
       const left = await killAndLook(handle, exited);
-      if (left.length === 0 || over) return left;
+      if (left.length === 0 || over) return { left, killed };
     } catch (error) {
       // The host may be out of processes itself while the tree holds them all: the next kill may succeed.
       if (over) throw error;

@@ -7,10 +7,14 @@ import {
   type ClaimRequest,
   claimReplySchema,
   type HeartbeatReply,
+  type HeartbeatRequest,
   heartbeatReplySchema,
   type ResultReply,
   type ResultRequest,
   resultReplySchema,
+  type UploadBlobReply,
+  type UploadBlobRequest,
+  uploadBlobReplySchema,
 } from '#shared/contracts/index.ts';
 import { backoffMs } from '#shared/kit/backoff.ts';
 import type { Clock } from '#shared/kit/clock.ts';
@@ -26,7 +30,21 @@ export class AuthorityLost extends Error {
   }
 }
 
-/** The gateway could not be reached, or failed, for longer than the host may wait. */
+/** The gateway will never take this content. That says nothing about the host's authority. */
+export class GatewayRefused extends Error {
+  override readonly name = 'GatewayRefused';
+  readonly status: number;
+  /** Of the platform's problem document, when it is one. */
+  readonly code: string | undefined;
+
+  constructor(status: number, code: string | undefined, message: string) {
+    super(message);
+    this.status = status;
+    this.code = code;
+  }
+}
+
+/** The gateway could not be reached, or failed, for longer than the caller waits. */
 export class GatewayUnreachable extends Error {
   override readonly name = 'GatewayUnreachable';
 }
@@ -34,7 +52,7 @@ export class GatewayUnreachable extends Error {
 export interface GatewayClientOptions {
   readonly baseUrl: string;
   readonly clock: Clock;
-  /** How long one call is tried again after network faults, 429 and 5xx. */
+  /** How long one call is tried again after faults that pass, unless the call says otherwise. */
   readonly retryForMs: number;
   readonly requestTimeoutMs?: number;
   readonly fetch?: typeof fetch;
@@ -42,13 +60,27 @@ export interface GatewayClientOptions {
   readonly random?: () => number;
 }
 
+export interface CallOptions {
+  /** Aborted: the caller wants no answer any more; the call rejects with its reason. */
+  readonly signal?: AbortSignal;
+  /** Infinity: until the answer or the signal comes. 0: once. */
+  readonly retryForMs?: number;
+  readonly requestTimeoutMs?: number;
+}
+
 const REQUEST_TIMEOUT_MS = 20_000;
-const MAX_PAUSE_MS = 2_000;
+const MIN_PAUSE_MS = 50;
+const MAX_PAUSE_MS = 5_000;
 const MAX_REPLY_DETAIL = 500;
+const AUTHORITY_LOST: readonly number[] = [401, 403, 404, 409, 410];
+/** Request timeout, too early, too many requests: the same request may succeed later. */
+const PASSES: readonly number[] = [408, 425, 429];
 
 /**
  * The host's only way out: HTTPS to the host gateway. Every call may be repeated: appends and results carry
  * identities, so a repeat of one whose reply was lost is acknowledged, not stored again.
+ *
+ * Each method @throws AuthorityLost, GatewayRefused, GatewayUnreachable, or the reason of its signal
  */
 export class GatewayClient {
   readonly #options: GatewayClientOptions;
@@ -59,60 +91,68 @@ export class GatewayClient {
     this.#fetch = options.fetch ?? fetch;
   }
 
-  claim(ticket: string, request: ClaimRequest): Promise<ClaimReply> {
-    return this.#call('/host/v1/claim', ticket, request, claimReplySchema);
+  claim(ticket: string, request: ClaimRequest, options?: CallOptions): Promise<ClaimReply> {
+    return this.#call('/host/v1/claim', ticket, request, claimReplySchema, options);
   }
 
   append(
     token: string,
     runId: string,
     request: AppendRequest,
-    signal?: AbortSignal,
+    options?: CallOptions,
   ): Promise<AppendReply> {
-    return this.#call(`/host/v1/runs/${runId}/events`, token, request, appendReplySchema, signal);
+    return this.#call(`/host/v1/runs/${runId}/events`, token, request, appendReplySchema, options);
+  }
+
+  uploadBlob(
+    token: string,
+    runId: string,
+    request: UploadBlobRequest,
+    options?: CallOptions,
+  ): Promise<UploadBlobReply> {
+    const path = `/host/v1/runs/${runId}/blobs`;
+    return this.#call(path, token, request, uploadBlobReplySchema, options);
   }
 
   heartbeat(
     token: string,
     runId: string,
-    state: { state: string; rssBytes?: number },
-    signal?: AbortSignal,
+    request: HeartbeatRequest,
+    options?: CallOptions,
   ): Promise<HeartbeatReply> {
-    return this.#call(
-      `/host/v1/runs/${runId}/heartbeat`,
-      token,
-      state,
-      heartbeatReplySchema,
-      signal,
-    );
+    const path = `/host/v1/runs/${runId}/heartbeat`;
+    return this.#call(path, token, request, heartbeatReplySchema, options);
   }
 
-  result(token: string, runId: string, request: ResultRequest): Promise<ResultReply> {
-    return this.#call(`/host/v1/runs/${runId}/result`, token, request, resultReplySchema);
+  result(
+    token: string,
+    runId: string,
+    request: ResultRequest,
+    options?: CallOptions,
+  ): Promise<ResultReply> {
+    return this.#call(`/host/v1/runs/${runId}/result`, token, request, resultReplySchema, options);
   }
 
-  /** @throws AuthorityLost for 4xx but 429, GatewayUnreachable after `retryForMs` */
   async #call<T extends z.ZodType>(
     path: string,
     token: string,
     body: unknown,
     schema: T,
-    signal?: AbortSignal,
+    options: CallOptions = {},
   ): Promise<z.infer<T>> {
-    const giveUpAt = this.#options.clock.now() + this.#options.retryForMs;
+    const { signal, retryForMs = this.#options.retryForMs } = options;
+    const { clock, random } = this.#options;
+    const giveUpAt = clock.now() + retryForMs;
     for (let attempt = 0; ; attempt += 1) {
-      const problem = await this.#attempt(path, token, body, schema, signal);
+      signal?.throwIfAborted();
+      const problem = await this.#attempt(path, token, body, schema, options);
       if ('reply' in problem) return problem.reply;
       signal?.throwIfAborted();
-      if (this.#options.clock.now() >= giveUpAt) {
-        throw new GatewayUnreachable(
-          `gateway failed for ${this.#options.retryForMs} ms: ${problem.why}`,
-        );
+      if (clock.now() >= giveUpAt) {
+        throw new GatewayUnreachable(`gateway failed for ${retryForMs} ms: ${problem.why}`);
       }
-      await pause(
-        50 + backoffMs(attempt, { baseMs: 100, maxMs: MAX_PAUSE_MS }, this.#options.random),
-        signal,
-      );
+      const backoff = backoffMs(attempt, { baseMs: 100, maxMs: MAX_PAUSE_MS }, random);
+      await pause(MIN_PAUSE_MS + backoff, signal);
     }
   }
 
@@ -121,9 +161,11 @@ export class GatewayClient {
     token: string,
     body: unknown,
     schema: T,
-    signal: AbortSignal | undefined,
+    {
+      signal,
+      requestTimeoutMs = this.#options.requestTimeoutMs ?? REQUEST_TIMEOUT_MS,
+    }: CallOptions,
   ): Promise<{ reply: z.infer<T> } | { why: string }> {
-    const { requestTimeoutMs = REQUEST_TIMEOUT_MS } = this.#options;
     // Not AbortSignal.timeout: that timer cannot be simulated.
     const late = new AbortController();
     const timer = setTimeout(
@@ -147,15 +189,20 @@ export class GatewayClient {
     } finally {
       clearTimeout(timer);
     }
+    const { status } = response;
     if (response.ok) {
       const parsed = schema.safeParse(parseJson(text));
       return parsed.success
         ? { reply: parsed.data }
         : { why: `reply of ${path} is not understood` };
     }
-    if (response.status === 429 || response.status >= 500)
-      return { why: `status ${response.status}` };
-    throw new AuthorityLost(response.status, text.slice(0, MAX_REPLY_DETAIL));
+    if (AUTHORITY_LOST.includes(status)) {
+      throw new AuthorityLost(status, text.slice(0, MAX_REPLY_DETAIL));
+    }
+    if (status >= 500 || status < 400 || PASSES.includes(status)) {
+      return { why: `status ${status}` };
+    }
+    throw new GatewayRefused(status, codeOf(text), text.slice(0, MAX_REPLY_DETAIL));
   }
 }
 
@@ -167,16 +214,20 @@ function parseJson(text: string): unknown {
   }
 }
 
+function codeOf(text: string): string | undefined {
+  const code = (parseJson(text) as { code?: unknown } | undefined)?.code;
+  return typeof code === 'string' ? code : undefined;
+}
+
+/** Resolves after `ms`, or at once when the signal is aborted. */
 function pause(ms: number, signal: AbortSignal | undefined): Promise<void> {
   return new Promise((resolve) => {
-    const timer = setTimeout(resolve, ms);
-    signal?.addEventListener(
-      'abort',
-      () => {
-        clearTimeout(timer);
-        resolve();
-      },
-      { once: true },
-    );
+    const end = () => {
+      clearTimeout(timer);
+      signal?.removeEventListener('abort', end);
+      resolve();
+    };
+    const timer = setTimeout(end, ms);
+    signal?.addEventListener('abort', end, { once: true });
   });
 }

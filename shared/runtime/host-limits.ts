@@ -12,6 +12,8 @@ export interface HostLimits {
   readonly memoryBytes: number;
   /** Between the polite signal and SIGKILL. */
   readonly graceMs: number;
+  /** Events on the host's disk while the gateway takes none. */
+  readonly spoolBytes: number;
 }
 
 export const DEFAULT_HOST_LIMITS: HostLimits = {
@@ -22,6 +24,7 @@ export const DEFAULT_HOST_LIMITS: HostLimits = {
   openFiles: 4_096,
   memoryBytes: 4 * 1024 ** 3,
   graceMs: 5_000,
+  spoolBytes: 64 * 1024 * 1024,
 };
 
 /** The wall clock is what is left until the run's deadline, waiting in the queue included. */

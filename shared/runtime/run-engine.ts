@@ -10,6 +10,7 @@ import {
   type ProcessStateChange,
   type StopReason,
   superviseProcess,
+  type TreeUse,
 } from '#shared/process/index.ts';
 
 export interface RunEngineOptions {
@@ -25,9 +26,10 @@ export interface RunEngineOptions {
 }
 
 export interface RunningEngine {
-  /** Asks the engine to stop, then makes it; the first reason stays. */
-  stop(reason: StopReason): void;
+  /** Asks the engine to stop, then makes it (`atOnce`: makes it); the first call counts. */
+  stop(reason: StopReason, options?: { readonly atOnce: boolean }): void;
   readonly state: ProcessState;
+  measure(): Promise<TreeUse | undefined>;
   readonly ended: Promise<{ readonly result: ExecutionResult; readonly outcome: ProcessOutcome }>;
 }
 
@@ -72,10 +74,12 @@ export function runEngine(options: RunEngineOptions): RunningEngine {
   }
 
   return {
-    stop: (reason) => void supervised.stop({ reason }),
+    stop: (reason, { atOnce } = { atOnce: false }) =>
+      void supervised.stop({ reason, ...(atOnce ? { graceMs: 0 } : {}) }),
     get state() {
       return supervised.state;
     },
+    measure: () => supervised.measure(),
     ended: supervised.outcome.then(async (outcome) => {
       const concluded = translator.conclude(endingOf(outcome, clock));
       await emit(concluded.events);

@@ -15,9 +15,17 @@ export interface EngineContext {
 }
 
 export interface StartedEngine {
-  /** Asks the engine to stop, then makes it; the first reason stays. */
-  stop(reason: StopReason): void;
+  /** Asks the engine to stop, then makes it (`atOnce`: makes it); the first call counts. */
+  stop(reason: StopReason, options: { readonly atOnce: boolean }): void;
   readonly state: ProcessState;
+  /** What the engine's processes use now; undefined when none is alive. */
+  measure?(): Promise<EngineUse | undefined>;
   /** Settles when nothing of the engine is alive and all its events were given to `emit`. */
   readonly ended: Promise<ExecutionResult>;
+}
+
+export interface EngineUse {
+  readonly processes: number;
+  /** Held by these processes alone. */
+  readonly memoryBytes: number;
 }

@@ -1,17 +1,19 @@
 import {
   type ClaimReply,
+  type ExecutionResult,
   type NewEvent,
   PlatformError,
+  type ProcessTree,
   platformEvent,
   tripleName,
 } from '#shared/contracts/index.ts';
 import type { EngineAdapter, EngineLocations } from '#shared/engines/index.ts';
 import { type Clock, isoTime } from '#shared/kit/clock.ts';
 import { createMasker } from '#shared/masking/index.ts';
-import type { Sandbox } from '#shared/process/index.ts';
+import type { ProcessOutcome, Sandbox, SandboxKind } from '#shared/process/index.ts';
 import { type HostLimits, processLimits } from './host-limits.ts';
 import { type PreparedEngine, prepareEngine } from './prepare-engine.ts';
-import { runEngine } from './run-engine.ts';
+import { type RunningEngine, runEngine } from './run-engine.ts';
 import type { EngineContext, StartEngine, StartedEngine } from './start-engine.ts';
 
 export interface EngineHost {
@@ -70,20 +72,49 @@ async function start(
     clock,
     emit,
   });
-  const ended = running.ended
-    .then(async ({ result, outcome }) => {
-      if (outcome.survivors > 0) {
-        await emit([notice(`${outcome.survivors} processes of the run could not be removed`)]);
-      }
-      return result;
-    })
-    .finally(() => prepared.leave());
   return {
     stop: running.stop,
     get state() {
       return running.state;
     },
-    ended,
+    measure: running.measure,
+    ended: end(running, prepared, emit, clock),
+  };
+}
+
+async function end(
+  running: RunningEngine,
+  prepared: PreparedEngine,
+  emit: EngineContext['emit'],
+  clock: Clock,
+): Promise<ExecutionResult> {
+  try {
+    const { result, outcome } = await running.ended;
+    const at = isoTime(clock.now());
+    if (outcome.survivors > 0) {
+      await emit([hostNotice(`${outcome.survivors} processes could not be removed`, at)]);
+    }
+    if (!outcome.outputComplete) await emit([unreadOutput(outcome.droppedBytes, at)]);
+    return { ...result, processTree: processTreeOf(outcome, prepared.sandbox.kind) };
+  } finally {
+    await prepared.leave();
+  }
+}
+
+/** Output over its limit, or of a pipe that had to be cut, has become no events. */
+function unreadOutput(bytes: number, timestamp: string): NewEvent {
+  return platformEvent('events.lost', { reason: 'output_unread', bytes }, { timestamp });
+}
+
+function processTreeOf(outcome: ProcessOutcome, method: SandboxKind): ProcessTree {
+  const { verifiedEmptyAt, signals, processesKilled, survivors } = outcome;
+  return {
+    verifiedBy: 'host',
+    verifiedGoneAt: verifiedEmptyAt,
+    method,
+    signals: [...signals],
+    processesKilled,
+    survivors,
   };
 }
 

@@ -4,6 +4,7 @@ import { afterEach, describe, expect, it } from 'vitest';
 import {
   AuthorityLost,
   GatewayClient,
+  GatewayRefused,
   GatewayUnreachable,
 } from '#shared/runtime/gateway-client.ts';
 
@@ -82,6 +83,24 @@ describe('gateway client', () => {
     },
   );
 
+  it.each([400, 413, 422])(
+    'B109 takes %i as a refusal of this content, not of its authority',
+    async (code) => {
+      const server = await gateway(status(code, { code: 'invalid_request' }));
+      const client = new GatewayClient({
+        baseUrl: server.url,
+        clock: steppingClock(1),
+        retryForMs: 60_000,
+      });
+      const refusal = await client
+        .heartbeat('token', 'run_1', { state: 'running' })
+        .catch((error: unknown) => error);
+      expect(refusal).toBeInstanceOf(GatewayRefused);
+      expect(refusal).toMatchObject({ status: code, code: 'invalid_request' });
+      expect(server.calls()).toBe(1);
+    },
+  );
+
   it('keeps the path of the gateway itself, as an API stage has one', async () => {
     const paths: string[] = [];
     const server = await gateway((response) => {
@@ -119,7 +138,7 @@ describe('gateway client', () => {
       retryForMs: 60_000,
     });
     await expect(
-      client.heartbeat('token', 'run_1', { state: 'running' }, stop.signal),
+      client.heartbeat('token', 'run_1', { state: 'running' }, { signal: stop.signal }),
     ).rejects.toThrow('enough');
   });
 });
