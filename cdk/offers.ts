@@ -39,6 +39,8 @@ export const ACTIONS = {
   tenantSecrets: ['secretsmanager:GetSecretValue'],
   publishEvents: ['events:PutEvents'],
   reportOutboxFailures: ['sqs:SendMessage'],
+  reportUsageFailures: ['sqs:SendMessage'],
+  redriveFailures: ['sqs:DeleteMessage', 'sqs:GetQueueAttributes', 'sqs:ReceiveMessage'],
   verifyTokens: [],
   engines: [],
 } as const satisfies Record<Use, readonly string[]>;

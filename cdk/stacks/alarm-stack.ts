@@ -19,7 +19,7 @@ import { type PlatformStackProps, physicalName } from '../platform-context.ts';
 const API_NAMES = ['api', 'host-gateway'];
 /** A message that waits this long without being tried: the workers do not keep up, or are stopped. */
 const QUEUE_AGE_SECONDS = 600;
-/** Events reach the bus this late. The stream loses what is older than 24 h. */
+/** Events reach the bus, or usage its totals, this late. The stream loses what is older than 24 h. */
 const STREAM_AGE_MS = 10 * 60_000;
 /** Within five minutes; single faults are retried by clients and hosts. */
 const API_FAULTS = 5;
@@ -87,13 +87,13 @@ function alarmSpecs(metrics: PlatformMetrics): AlarmSpec[] {
       name: `${name}-failed-depth`.replaceAll('/', '-'),
       metric: metrics.queueDepth(`${name}-failed`),
       threshold: 1,
-      meaning: `Events that ${name} gave up on wait for a person.`,
+      meaning: `What ${name} gave up on waits for a person.`,
     })),
     ...FUNCTIONS.filter(({ trigger }) => trigger.kind === 'tableStream').map(({ name }) => ({
       name: `${name}-age`.replaceAll('/', '-'),
       metric: metrics.streamAge(name),
       threshold: STREAM_AGE_MS,
-      meaning: 'Events reach the bus late; after 24 h the stream loses them.',
+      meaning: `${name} is behind the table's stream, which loses what is older than 24 h.`,
     })),
     ...FUNCTIONS.filter(({ trigger }) => trigger.kind !== 'http').map(({ name }) => ({
       name: `${name}-errors`.replaceAll('/', '-'),

@@ -27,7 +27,7 @@ import type { StateStack } from './state-stack.ts';
 
 type TaskUse = 'stopTasks' | 'describeTasks' | 'listTasks';
 
-type FailureUse = 'reportOutboxFailures';
+type FailureUse = 'reportOutboxFailures' | 'reportUsageFailures' | 'redriveFailures';
 
 interface ExecutionProps extends PlatformStackProps {
   readonly state: StateStack;
@@ -72,7 +72,7 @@ export class ExecutionStack extends Stack {
       ...state.offers,
       ...props.enginesOffer,
       ...this.offers,
-      ...this.#failureOffers(streamFailures),
+      ...this.#failureOffers(streamFailures, state.tableStreamArn),
       runTasks: this.#launchOffer({ task, clusterArn, network, gatewayUrl: gateway.address }),
     };
     for (const entry of FUNCTIONS.filter(isExecution)) {
@@ -113,6 +113,8 @@ export class ExecutionStack extends Stack {
           clusterArn: to.clusterArn,
           failures: failuresOf(worker, to.context),
         });
+        break;
+      case 'operator':
         break;
       case 'authorizer':
         throw new Error(`${worker.entry.name}: the authorizer belongs to the public API`);
@@ -155,12 +157,32 @@ export class ExecutionStack extends Stack {
     );
   }
 
-  #failureOffers(failures: ReadonlyMap<string, Queue>): Offers<FailureUse> {
+  #failureOffers(failures: ReadonlyMap<string, Queue>, tableStreamArn: string): Offers<FailureUse> {
     const outbox = queueIn(failures, 'workers/relay-outbox');
+    const usage = queueIn(failures, 'workers/fold-usage');
+    const environment = {
+      OUTBOX_FAILURES_QUEUE_URL: outbox.queueUrl,
+      USAGE_FAILURES_QUEUE_URL: usage.queueUrl,
+    };
     return {
       reportOutboxFailures: {
-        environment: { OUTBOX_FAILURES_QUEUE_URL: outbox.queueUrl },
+        environment,
         allow: [{ actions: ACTIONS.reportOutboxFailures, resources: [outbox.queueArn] }],
+      },
+      reportUsageFailures: {
+        environment,
+        allow: [{ actions: ACTIONS.reportUsageFailures, resources: [usage.queueArn] }],
+      },
+      redriveFailures: {
+        environment,
+        allow: [
+          { actions: ACTIONS.redriveFailures, resources: [outbox.queueArn, usage.queueArn] },
+          // What an event source gave up is known by its place in the stream alone.
+          {
+            actions: ['dynamodb:GetRecords', 'dynamodb:GetShardIterator'],
+            resources: [tableStreamArn],
+          },
+        ],
       },
     };
   }

@@ -36,6 +36,7 @@ const VARIABLES = {
   TENANT_SECRETS_PREFIX: z.string().min(1),
   EVENT_BUS_NAME: z.string().min(1),
   OUTBOX_FAILURES_QUEUE_URL: z.url(),
+  USAGE_FAILURES_QUEUE_URL: z.url(),
   JWT_ISSUER: z.url(),
   JWT_AUDIENCE: z.string().min(1),
   JWKS_URL: z.url(),

@@ -1,6 +1,7 @@
 export { type AsyncInvocationOptions, type DeadLetter, invokeAsync } from './async-invocation.ts';
 export type { EventSource } from './event-source.ts';
 export { type InProcessOptions, inProcess } from './in-process.ts';
+export { lambdaInvokeApi } from './invoke-api.ts';
 export type {
   FunctionError,
   InvokeOutcome,

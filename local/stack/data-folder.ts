@@ -97,7 +97,7 @@ function readCommand(pid: number): string {
   }
 }
 
-export function readPorts(folder: DataFolder): Ports | undefined {
+export function readPorts(folder: Pick<DataFolder, 'path'>): Ports | undefined {
   try {
     return portsSchema.parse(JSON.parse(readFileSync(join(folder.path, 'ports.json'), 'utf8')));
   } catch {

@@ -52,6 +52,21 @@ export function functionOf(functions: Functions, name: string): LambdaInvoker {
   return invoker;
 }
 
+/** Functions that people invoke by name, once their environment is complete. */
+export function operatorFunctions(
+  functions: Functions,
+  ready: Promise<void>,
+): (functionName: string) => LambdaInvoker | undefined {
+  return (functionName) => {
+    const entry = FUNCTIONS.find(
+      ({ name, trigger }) => trigger.kind === 'operator' && name.replace('/', '-') === functionName,
+    );
+    if (!entry) return undefined;
+    const invoker = functionOf(functions, entry.name);
+    return { ...invoker, invoke: (event) => ready.then(() => invoker.invoke(event)) };
+  };
+}
+
 /** Starts what invokes functions by itself: queues, the table's stream, the schedule. */
 export function startSources(options: {
   functions: Functions;
@@ -114,6 +129,7 @@ function startSource(
     case 'http':
     case 'authorizer':
     case 'taskStopped':
+    case 'operator':
       return undefined;
   }
 }

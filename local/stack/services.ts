@@ -7,6 +7,7 @@ import type { StateDatabase } from '#local/aws/kit/state-database.ts';
 import { openS3 } from '#local/aws/s3/s3.ts';
 import { openSecrets } from '#local/aws/secrets/secrets.ts';
 import { openSqs } from '#local/aws/sqs/sqs.ts';
+import { type LambdaInvoker, lambdaInvokeApi } from '#local/lambda/index.ts';
 import type { DataFolder } from './data-folder.ts';
 import { PLACE } from './place.ts';
 import { HOST_IMAGE } from './provision.ts';
@@ -25,6 +26,8 @@ export async function startServices(options: {
   port: number;
   /** Command of the runtime host, and the environment its tasks start with. */
   host: { command: string[]; cwd: string; env: Record<string, string> };
+  /** What people may invoke. */
+  operators: (functionName: string) => LambdaInvoker | undefined;
   /** Brings an event of the bus to a target; called from the first moment on with what an earlier stack left. */
   deliver: Deliver;
 }): Promise<Services> {
@@ -48,10 +51,13 @@ export async function startServices(options: {
   });
   let url = '';
   const sqs = openSqs({ ...place, endpointUrl: () => url });
+  const invoke = lambdaInvokeApi(options.operators);
   const s3 = openS3({ dataDir: folder.objects, state });
   const endpoint = await startAwsEndpoint({
     services: [await openDynamo({ state }), sqs, openSecrets(place), events, ecs],
-    fallback: s3,
+    fallback: (request, response) => {
+      if (!invoke(request, response)) s3(request, response);
+    },
     port: options.port,
   });
   url = endpoint.url;

@@ -9,7 +9,7 @@ import { openDataFolder, readPorts, writeConnection, writePorts } from './data-f
 import { DEV_AUDIENCE, DEV_TENANT, openDevIssuer } from './dev-issuer.ts';
 import { chooseModel, deployedEngines, engineLocations, type ModelChoice } from './engines.ts';
 import { findBundledBwrap } from './find-bwrap.ts';
-import { functionOf, loadFunctions, startSources } from './functions.ts';
+import { functionOf, loadFunctions, operatorFunctions, startSources } from './functions.ts';
 import { freePort } from './ports.ts';
 import { provision, TENANT_SECRETS_PREFIX } from './provision.ts';
 import { apiRoutes } from './routes.ts';
@@ -93,6 +93,7 @@ export async function startStack(options: StackOptions): Promise<Stack> {
       cwd: options.projectRoot,
       env: hostEnvironment(options, folder.workdirs, locations.programsRoot, folder.path),
     },
+    operators: operatorFunctions(functions, ready.promise),
     deliver: deliverToTargets({ functions, ready: ready.promise, signal: stopping.signal }),
   });
 
@@ -117,6 +118,7 @@ export async function startStack(options: StackOptions): Promise<Stack> {
     TENANT_SECRETS_PREFIX,
     EVENT_BUS_NAME: provisioned.busName,
     OUTBOX_FAILURES_QUEUE_URL: provisioned.failureQueueUrls['workers/relay-outbox'],
+    USAGE_FAILURES_QUEUE_URL: provisioned.failureQueueUrls['workers/fold-usage'],
     JWT_ISSUER: issuer.issuer,
     JWT_AUDIENCE: DEV_AUDIENCE,
     JWKS_URL: `${url}${issuer.jwksPath}`,

@@ -4,6 +4,7 @@ export { cancelRun } from './cancel-run.ts';
 export { describeEngines } from './describe-engines.ts';
 export { type DispatchDeps, dispatchRun } from './dispatch-run.ts';
 export type { BusEvent, BusRefusal, EventBus } from './event-bus.ts';
+export { type EndingPage, type FoldDeps, foldUsage } from './fold-usage.ts';
 export { type LogFeeds, openLogFeeds } from './log-feed.ts';
 export type { ParkedRun, ParkedRuns } from './parked-runs.ts';
 export type {
@@ -16,6 +17,12 @@ export type {
   TaskLauncher,
   TaskSight,
 } from './ports.ts';
+export {
+  type RedriveDeps,
+  type RedriveReport,
+  redrivePages,
+  redriveRequestSchema,
+} from './redrive-pages.ts';
 export { type RelayDeps, relayOutbox, type StreamedPage } from './relay-outbox.ts';
 export { renewLease } from './renew-lease.ts';
 export { reportResult } from './report-result.ts';
@@ -28,7 +35,12 @@ export {
 export { type SettleDeps, type Settlement, settleRun } from './settle-run.ts';
 export { settleStoppedTask, taskStoppedEventSchema } from './settle-stopped-task.ts';
 export { orphanTasksChore } from './stop-orphan-tasks.ts';
-export type { FailureInbox, FailureNotice, GivenUpPages, StreamFailures } from './stream-failures.ts';
+export type {
+  FailureInbox,
+  FailureNotice,
+  GivenUpPages,
+  StreamFailures,
+} from './stream-failures.ts';
 export {
   type EventSink,
   openEventStream,

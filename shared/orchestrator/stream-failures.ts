@@ -24,6 +24,8 @@ export interface PageRange {
 
 /** What one message of such a queue is about, as names of what is in the table. */
 export type FailureNotice = {
+  /** The same when it comes again. */
+  readonly id: string;
   /** Takes the message out of the queue. Left alone, it comes again after a while. */
   readonly done: () => Promise<void>;
 } & (

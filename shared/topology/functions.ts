@@ -25,6 +25,8 @@ export const USES = {
   tenantSecrets: { environment: ['TENANT_SECRETS_PREFIX'] },
   publishEvents: { environment: ['EVENT_BUS_NAME'] },
   reportOutboxFailures: { environment: ['OUTBOX_FAILURES_QUEUE_URL'] },
+  reportUsageFailures: { environment: ['USAGE_FAILURES_QUEUE_URL'] },
+  redriveFailures: { environment: ['OUTBOX_FAILURES_QUEUE_URL', 'USAGE_FAILURES_QUEUE_URL'] },
   verifyTokens: { environment: ['JWT_ISSUER', 'JWT_AUDIENCE', 'JWKS_URL'] },
   engines: { environment: ['DEPLOYED_ENGINES'] },
 } as const satisfies Record<string, { environment: readonly string[] }>;
@@ -63,7 +65,9 @@ export type Trigger =
       readonly inserts: Readonly<Record<string, readonly string[]>>;
     }
   | { readonly kind: 'schedule'; readonly everyMs: number }
-  | { readonly kind: 'taskStopped' };
+  | { readonly kind: 'taskStopped' }
+  /** Nothing: people invoke it by its name. */
+  | { readonly kind: 'operator' };
 
 export interface FunctionEntry {
   /** Folder below `functions/`; its `index.ts` exports `handler`. */
@@ -154,6 +158,21 @@ export const FUNCTIONS: readonly FunctionEntry[] = [
     'publishEvents',
     'reportOutboxFailures',
   ]),
+  worker(
+    'fold-usage',
+    {
+      kind: 'tableStream',
+      batchSize: 100,
+      inserts: { kind: ['page'], page: ['seal', 'final'] },
+    },
+    ['tableWrite', 'reportUsageFailures'],
+  ),
+  worker(
+    'redrive-pages',
+    { kind: 'operator' },
+    ['tableWrite', 'publishEvents', 'redriveFailures'],
+    5 * 60_000,
+  ),
   worker('settle-stopped-task', { kind: 'taskStopped' }, ['tableWrite', 'sendRuns']),
   // Looks several times within its minute; the last look may take longer than what is left of it.
   worker(

@@ -54,7 +54,10 @@ describe('OPS-2 alarms', () => {
     expect(values('ApproximateNumberOfMessagesVisible').toSorted()).toEqual(
       queues.filter((name) => !worked.includes(name)),
     );
-    expect(values('IteratorAge')).toEqual(['nexusdesk-dev-workers-relay-outbox']);
+    expect(values('IteratorAge')).toEqual([
+      'nexusdesk-dev-workers-relay-outbox',
+      'nexusdesk-dev-workers-fold-usage',
+    ]);
     expect(values('5XXError').toSorted()).toEqual(
       property('AWS::ApiGateway::RestApi', 'Name').toSorted(),
     );

@@ -33,6 +33,14 @@ const FOR_USE: Readonly<Record<Use, readonly string[]>> = {
   tenantSecrets: ['secretsmanager:GetSecretValue'],
   publishEvents: ['events:PutEvents'],
   reportOutboxFailures: ['sqs:SendMessage'],
+  reportUsageFailures: ['sqs:SendMessage'],
+  redriveFailures: [
+    'dynamodb:GetRecords',
+    'dynamodb:GetShardIterator',
+    'sqs:DeleteMessage',
+    'sqs:GetQueueAttributes',
+    'sqs:ReceiveMessage',
+  ],
   verifyTokens: [],
   engines: [],
 };
@@ -50,6 +58,7 @@ const FOR_TRIGGER: Readonly<Record<FunctionEntry['trigger']['kind'], readonly st
     'sqs:SendMessage',
   ],
   taskStopped: ['sqs:SendMessage'],
+  operator: [],
 };
 
 const FOR_EVERY_FUNCTION = [

@@ -133,7 +133,7 @@ describe('state', () => {
       const alone = queues().filter(
         ({ name, properties }) => !properties.RedrivePolicy && !targets.has(`${name}.Arn`),
       );
-      expect(queues()).toHaveLength(4);
+      expect(queues()).toHaveLength(5);
       expect(alone).toEqual([]);
     });
 
