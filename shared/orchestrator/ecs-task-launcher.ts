@@ -57,8 +57,8 @@ export class EcsTaskLauncher extends EcsTaskControl implements TaskLauncher {
         answer = answerOfException(error);
       }
     }
-    // A call that was refused has made nothing, but one before it may have.
-    if (faults.length > 1 || answer === 'unsure') {
+    // A call that was refused has made nothing, but one before it may have, of this delivery or of another one.
+    if (faults.length > 1 || answer !== 'rejected') {
       const found = await this.find(request.ref, request.epoch).catch((error: unknown) => {
         faults.push(error);
         answer = 'unsure';

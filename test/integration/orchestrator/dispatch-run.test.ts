@@ -1,5 +1,4 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { executionError } from '#shared/contracts/index.ts';
 import {
   acceptHost,
   cancelRun,
@@ -87,36 +86,6 @@ describe('dispatch', () => {
     expect(await bench.ledger.readHead(head)).toMatchObject({
       epoch: 1,
       taskArn: expect.any(String),
-    });
-  });
-
-  it('B70 tries a refused launch again later, as another attempt with another ticket', async () => {
-    const head = await bench.accept();
-    bench.onLaunch(async () => ({
-      outcome: 'refused',
-      error: executionError('launch_failed', 'Capacity is unavailable at this time'),
-      permanent: false,
-    }));
-    expect(await dispatch(head)).toBe('requeued');
-    expect(bench.sent.at(-1)).toMatchObject({ message: bench.message(head) });
-    bench.onLaunch(undefined);
-    expect(await dispatch(head)).toBe('launched');
-    const [first, second] = bench.launches;
-    expect(second?.ticket).not.toBe(first?.ticket);
-    expect(await bench.ledger.readHead(head)).toMatchObject({ epoch: 2, attempt: 2 });
-  });
-
-  it('ends the run when its attempts are spent', async () => {
-    const head = await bench.accept({ maxAttempts: 1 });
-    bench.onLaunch(async () => ({
-      outcome: 'refused',
-      error: executionError('launch_failed', 'no capacity'),
-      permanent: false,
-    }));
-    expect(await dispatch(head)).toBe('ended');
-    expect(await bench.ledger.readHead(head)).toMatchObject({
-      status: 'failed',
-      error: { code: 'launch_failed' },
     });
   });
 

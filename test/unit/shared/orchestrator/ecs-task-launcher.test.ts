@@ -158,6 +158,7 @@ describe('launch', () => {
     ],
   ])('waits for what there is no room for now: %s', async (message, name) => {
     ecs.on(RunTaskCommand).rejects(fault(name, message, 400));
+    ecs.on(ListTasksCommand).resolves({ taskArns: [] });
     expect(await launcher.launch(request(1))).toMatchObject({
       outcome: 'refused',
       permanent: false,
