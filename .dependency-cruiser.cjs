@@ -12,6 +12,7 @@ const TIERS = [
     'runs',
     'sessions',
     'approvals',
+    'blobs',
     'usage',
     'quotas',
     'audit',

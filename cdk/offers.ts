@@ -36,6 +36,8 @@ export const ACTIONS = {
   describeTasks: ['ecs:DescribeTasks'],
   listTasks: ['ecs:ListTasks'],
   signingSecret: ['secretsmanager:GetSecretValue'],
+  putBlobs: ['s3:PutObject'],
+  readBlobs: ['s3:GetObject'],
   tenantSecrets: ['secretsmanager:GetSecretValue'],
   publishEvents: ['events:PutEvents'],
   reportOutboxFailures: ['sqs:SendMessage'],

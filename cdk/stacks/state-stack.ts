@@ -27,6 +27,8 @@ type StateUse =
   | 'tableWrite'
   | 'sendRuns'
   | 'signingSecret'
+  | 'putBlobs'
+  | 'readBlobs'
   | 'tenantSecrets'
   | 'publishEvents'
   | 'verifyTokens';
@@ -59,7 +61,9 @@ export class StateStack extends Stack {
       eventBusName: physicalName(context.config, 'events'),
     });
     const signingSecret = createSigningSecret(this, context, key);
-    createBlobBucket(this, context, key);
+    const blobs = createBlobBucket(this, context, key);
+    const blobEnvironment = { BLOB_BUCKET: blobs.bucketName };
+    const blobsOfRuns = [blobs.arnForObjects('runs/*')];
 
     this.tableStreamArn = streamArn;
     this.queueArns = { runs: queue.queueArn, runsDeadLetter: deadLetters.queueArn };
@@ -82,6 +86,14 @@ export class StateStack extends Stack {
         environment: { SIGNING_SECRET_ID: signingSecret.secretArn },
         allow: [{ actions: ACTIONS.signingSecret, resources: [signingSecret.secretArn] }],
       },
+      putBlobs: {
+        environment: blobEnvironment,
+        allow: [{ actions: ACTIONS.putBlobs, resources: blobsOfRuns }],
+      },
+      readBlobs: {
+        environment: blobEnvironment,
+        allow: [{ actions: ACTIONS.readBlobs, resources: blobsOfRuns }],
+      },
       tenantSecrets: {
         environment: { TENANT_SECRETS_PREFIX: tenantSecretsPrefix(context.config) },
         allow: [{ actions: ACTIONS.tenantSecrets, resources: [tenantSecretArns(this, context)] }],
@@ -100,6 +112,8 @@ export class StateStack extends Stack {
       queue.queueUrl,
       deadLetters.queueArn,
       signingSecret.secretArn,
+      blobs.bucketArn,
+      blobs.bucketName,
       bus.eventBusArn,
       bus.eventBusName,
     ]);

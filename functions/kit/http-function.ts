@@ -41,6 +41,8 @@ export function httpFunction<Body = undefined, Query = undefined>(options: {
   log: Logger;
   body?: z.ZodType<Body>;
   query?: z.ZodType<Query>;
+  /** 2 MiB when left out. */
+  maxBodyBytes?: number;
   run: (request: HttpRequest<Body, Query>) => Promise<HttpReply>;
 }) {
   return middy<APIGatewayProxyEvent, APIGatewayProxyResult>()
@@ -79,11 +81,13 @@ function errorMapper(
 export function parseRequest<Body, Query>(
   event: APIGatewayProxyEvent,
   context: Context,
-  schemas: { body?: z.ZodType<Body>; query?: z.ZodType<Query> },
+  schemas: { body?: z.ZodType<Body>; query?: z.ZodType<Query>; maxBodyBytes?: number },
 ): HttpRequest<Body, Query> {
   const headers = lowerCase(event.headers ?? {});
   return {
-    body: (schemas.body ? parseBody(event, headers, schemas.body) : undefined) as Body,
+    body: (schemas.body
+      ? parseBody(event, headers, schemas.body, schemas.maxBodyBytes ?? MAX_BODY_BYTES)
+      : undefined) as Body,
     query: (schemas.query
       ? parseWith(schemas.query, event.queryStringParameters ?? {}, 'query')
       : undefined) as Query,
@@ -101,15 +105,16 @@ function parseBody<T>(
   event: APIGatewayProxyEvent,
   headers: Readonly<Record<string, string>>,
   schema: z.ZodType<T>,
+  maxBytes: number,
 ): T {
   const text = event.isBase64Encoded
     ? Buffer.from(event.body ?? '', 'base64').toString('utf8')
     : (event.body ?? '');
   const bytes = Buffer.byteLength(text);
-  if (bytes > MAX_BODY_BYTES) {
+  if (bytes > maxBytes) {
     throw new PlatformError(
       'payload_too_large',
-      `the body has ${bytes} bytes; at most ${MAX_BODY_BYTES} are possible`,
+      `the body has ${bytes} bytes; at most ${maxBytes} are possible`,
     );
   }
   const type = headers['content-type'];

@@ -34,6 +34,7 @@ const VARIABLES = {
   GATEWAY_URL: z.url(),
   SIGNING_SECRET_ID: z.string().min(1),
   TENANT_SECRETS_PREFIX: z.string().min(1),
+  BLOB_BUCKET: z.string().min(1),
   EVENT_BUS_NAME: z.string().min(1),
   OUTBOX_FAILURES_QUEUE_URL: z.url(),
   USAGE_FAILURES_QUEUE_URL: z.url(),

@@ -18,6 +18,7 @@ import {
   ResourceExistsException,
   SecretsManagerClient,
 } from '@aws-sdk/client-secrets-manager';
+import { BucketAlreadyOwnedByYou, CreateBucketCommand, S3Client } from '@aws-sdk/client-s3';
 import { CreateQueueCommand, GetQueueAttributesCommand, SQSClient } from '@aws-sdk/client-sqs';
 import { FUNCTIONS, RUNS_QUEUE_MAX_RECEIVES, TASK_CONTAINER_NAME } from '#shared/topology/index.ts';
 import { ignore } from './ignore.ts';
@@ -32,6 +33,7 @@ const TABLE_NAME = 'nexusdesk';
 const BUS_NAME = 'nexusdesk';
 const CLUSTER = 'nexusdesk';
 const FAMILY = 'nexusdesk-runtime-host';
+const BLOB_BUCKET = 'nexusdesk-blobs';
 const SIGNING_SECRET = 'nexusdesk/local/signing';
 /** A laptop's functions finish in moments; a launch whose stack was killed is tried again soon. */
 const VISIBILITY_SECONDS = 30;
@@ -47,6 +49,7 @@ export interface Provisioned {
   readonly clusterArn: string;
   readonly taskDefinitionArn: string;
   readonly signingSecretId: string;
+  readonly blobBucket: string;
 }
 
 /** Makes what `cdk deploy` makes in the cloud, through the same AWS API. What is there already stays as it is. */
@@ -59,6 +62,9 @@ export async function provision(options: {
   const queues = { ...(await makeQueues(sqs)), failureQueueUrls: await makeFailureQueues(sqs) };
   await makeBus(new EventBridgeClient({}));
   const tasks = await makeTasks(new ECSClient({}), options.stopTimeoutSeconds);
+  await new S3Client({})
+    .send(new CreateBucketCommand({ Bucket: BLOB_BUCKET }))
+    .catch(ignore(BucketAlreadyOwnedByYou));
   await new SecretsManagerClient({})
     .send(new CreateSecretCommand({ Name: SIGNING_SECRET, SecretString: options.signingSecret() }))
     .catch(ignore(ResourceExistsException));
@@ -69,6 +75,7 @@ export async function provision(options: {
     busName: BUS_NAME,
     ...tasks,
     signingSecretId: SIGNING_SECRET,
+    blobBucket: BLOB_BUCKET,
   };
 }
 

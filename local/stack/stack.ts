@@ -116,6 +116,7 @@ export async function startStack(options: StackOptions): Promise<Stack> {
     GATEWAY_URL: url,
     SIGNING_SECRET_ID: provisioned.signingSecretId,
     TENANT_SECRETS_PREFIX,
+    BLOB_BUCKET: provisioned.blobBucket,
     EVENT_BUS_NAME: provisioned.busName,
     OUTBOX_FAILURES_QUEUE_URL: provisioned.failureQueueUrls['workers/relay-outbox'],
     USAGE_FAILURES_QUEUE_URL: provisioned.failureQueueUrls['workers/fold-usage'],

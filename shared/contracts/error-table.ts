@@ -76,6 +76,12 @@ export const ERROR_SPECS = {
     fault: 'caller',
     meaning: 'No run of that id in this tenant.',
   },
+  blob_not_found: {
+    class: 'ConfigurationError',
+    http: 404,
+    fault: 'caller',
+    meaning: 'The run has no payload of that hash, or it was kept for its time and is gone.',
+  },
   idempotency_conflict: {
     class: 'ConfigurationError',
     http: 409,

@@ -24,6 +24,8 @@ export {
   redriveRequestSchema,
 } from './redrive-pages.ts';
 export { type RelayDeps, relayOutbox, type StreamedPage } from './relay-outbox.ts';
+export { keepBlob } from './keep-blob.ts';
+export { readBlob } from './read-blob.ts';
 export { renewLease } from './renew-lease.ts';
 export { reportResult } from './report-result.ts';
 export {

@@ -22,6 +22,8 @@ export const USES = {
   describeTasks: { environment: ['CLUSTER_ARN'] },
   listTasks: { environment: ['CLUSTER_ARN'] },
   signingSecret: { environment: ['SIGNING_SECRET_ID'] },
+  putBlobs: { environment: ['BLOB_BUCKET'] },
+  readBlobs: { environment: ['BLOB_BUCKET'] },
   tenantSecrets: { environment: ['TENANT_SECRETS_PREFIX'] },
   publishEvents: { environment: ['EVENT_BUS_NAME'] },
   reportOutboxFailures: { environment: ['OUTBOX_FAILURES_QUEUE_URL'] },
@@ -132,10 +134,14 @@ export const FUNCTIONS: readonly FunctionEntry[] = [
     timeoutMs: 15 * 60_000,
   }),
   api('get-usage', 'GET', '/v1/usage', ['tableRead']),
+  api('get-run-blob', 'GET', '/v1/runs/{runId}/blobs/{sha256}', ['tableRead', 'readBlobs'], {
+    streaming: true,
+  }),
   api('list-engines', 'GET', '/v1/engines', ['engines']),
   api('get-health', 'GET', '/v1/health', ['tableRead'], { auth: 'none' }),
   gateway('claim-run', '/host/v1/claim', ['tenantSecrets']),
   gateway('append-events', '/host/v1/runs/{runId}/events', []),
+  gateway('keep-blob', '/host/v1/runs/{runId}/blobs', ['putBlobs']),
   gateway('renew-lease', '/host/v1/runs/{runId}/heartbeat', []),
   gateway('report-result', '/host/v1/runs/{runId}/result', ['sendRuns']),
   worker('dispatch-run', { kind: 'queue', queue: 'runs', batchSize: 10, maxConcurrency: 5 }, [

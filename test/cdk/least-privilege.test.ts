@@ -30,6 +30,8 @@ const FOR_USE: Readonly<Record<Use, readonly string[]>> = {
   describeTasks: ['ecs:DescribeTasks'],
   listTasks: ['ecs:ListTasks'],
   signingSecret: ['secretsmanager:GetSecretValue'],
+  putBlobs: ['s3:PutObject'],
+  readBlobs: ['s3:GetObject'],
   tenantSecrets: ['secretsmanager:GetSecretValue'],
   publishEvents: ['events:PutEvents'],
   reportOutboxFailures: ['sqs:SendMessage'],

@@ -1,0 +1,1 @@
+export { type BlobKey, type BlobStore, blobName, type StoredBlob } from './blob-store.ts';
