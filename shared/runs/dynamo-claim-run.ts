@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { capabilityLayersSchema } from '#shared/contracts/index.ts';
+import { capabilityLayersSchema, type RunStatus } from '#shared/contracts/index.ts';
 import {
   all,
   equals,
@@ -7,8 +7,10 @@ import {
   itemBytes,
   oneOf,
   type Table,
+  type TransactionPart,
   type WriteOutcome,
 } from '#shared/table/index.ts';
+import { newWriteName, transactNamed } from './dynamo-named-write.ts';
 import { takeSlots } from './dynamo-quota.ts';
 import {
   fromHeadItem,
@@ -31,7 +33,6 @@ import type {
   RunLedger,
 } from './run-ledger.ts';
 import { ACTIVE_STATUSES } from './run-lifecycle.ts';
-import { newWriteName } from './write-name.ts';
 
 /** See {@link RunLedger.claimForLaunch}. */
 export async function claimForLaunch(
@@ -51,7 +52,7 @@ export async function claimForLaunch(
     ...(head.dueAt === undefined || head.dueAt > dueBy ? { dueAt: dueBy } : {}),
   } as const;
   const claimId = newWriteName();
-  const outcome = await table.transact([
+  const parts: TransactionPart[] = [
     {
       update: headKey(head),
       change: { set: claimed, remove: ['hostInstanceId', 'taskArn'] },
@@ -66,17 +67,18 @@ export async function claimForLaunch(
       }),
     },
     ...takeSlots(head.tenantId, quota),
-  ]);
+  ];
+  const outcome = await transactNamed(table, parts, async () => {
+    const snapshot = await table.get(snapshotKey(head, claimed.epoch), { consistent: true });
+    return snapshot?.claimId === claimId;
+  });
   const { hostInstanceId: _host, taskArn: _task, ...rest } = head;
   if (outcome.applied) return { outcome: 'claimed', head: { ...rest, ...claimed } };
   const [headRefused, , tenantRefused] = outcome.refused;
   if (!headRefused) {
     return { outcome: 'quota_exceeded', scope: tenantRefused ? 'tenant' : 'global' };
   }
-  const existing = headRefused.existing && fromHeadItem(headRefused.existing);
-  return existing?.epoch === claimed.epoch && (await isOurs(table, existing, claimId))
-    ? { outcome: 'claimed', head: existing }
-    : { outcome: 'lost', head: existing };
+  return { outcome: 'lost', head: headRefused.existing && fromHeadItem(headRefused.existing) };
 }
 
 function later(a: string, b: string): string {
@@ -91,12 +93,6 @@ function snapshotItem(
 ): Item {
   const besides = { ...snapshotKey(ref, attempt.epoch), kind: 'snapshot', claimId, ...attempt };
   return { ...besides, terms: packJson(terms, itemBytes({ ...besides, terms: '' })) };
-}
-
-/** B95: the claim that is said to be lost is this very one, whose answer was lost. */
-async function isOurs(table: Table, head: RunHead, claimId: string): Promise<boolean> {
-  const snapshot = await table.get(snapshotKey(head, head.epoch), { consistent: true });
-  return snapshot?.claimId === claimId;
 }
 
 const snapshotItemSchema = z.object({
@@ -181,9 +177,15 @@ export async function moveTimer(
   ref: RunRef,
   seenDueAt: string,
   dueAt: string,
+  seenStatus?: RunStatus,
 ): Promise<HeadWrite> {
+  const sameTimer = equals('dueAt', seenDueAt);
   return headWrite(
-    await table.update(headKey(ref), { set: { dueAt } }, equals('dueAt', seenDueAt)),
+    await table.update(
+      headKey(ref),
+      { set: { dueAt } },
+      seenStatus ? all(sameTimer, equals('status', seenStatus)) : sameTimer,
+    ),
     (head) => head.dueAt === dueAt,
   );
 }

@@ -31,12 +31,23 @@ type CreateInput = Parameters<RunLedger['createRun']>[0];
 export async function createRun(table: Table, input: CreateInput): Promise<CreateOutcome> {
   const first = await putFirstPage(table, input);
   if (first.bodyHash !== input.bodyHash) return { outcome: 'idempotency_conflict' };
-  const placed = await table.put(toHeadItem(first.head), notYetPut);
   return {
     // The trace id is new with each request: the page says whose run this is, also when its answer was lost (B95).
     outcome: first.head.traceId === input.head.traceId ? 'created' : 'replayed',
-    head: placed.applied ? first.head : await existingHead(table, first.head, placed.existing),
+    head: await placeHead(table, first.head),
   };
+}
+
+/** Whoever puts it, it is the same head; when no answer comes, it is enough that one is there. */
+async function placeHead(table: Table, head: RunHead): Promise<RunHead> {
+  try {
+    const placed = await table.put(toHeadItem(head), notYetPut);
+    return placed.applied ? head : await existingHead(table, head, placed.existing);
+  } catch (error) {
+    const item = await table.get(headKey(head), { consistent: true }).catch(() => undefined);
+    if (item) return fromHeadItem(item);
+    throw error;
+  }
 }
 
 interface Creation {

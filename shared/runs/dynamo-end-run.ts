@@ -13,6 +13,7 @@ import {
   type TransactionPart,
 } from '#shared/table/index.ts';
 import { nextPlatformPage } from './dynamo-append-page.ts';
+import { newWriteName, transactNamed } from './dynamo-named-write.ts';
 import { releaseSlots } from './dynamo-quota.ts';
 import {
   fromHeadItem,
@@ -32,7 +33,6 @@ import type { RunHead, RunRef } from './run-head.ts';
 import type { Ending, EndOutcome, RunLedger } from './run-ledger.ts';
 import { isActive } from './run-lifecycle.ts';
 import { addUsage } from './run-usage.ts';
-import { newWriteName } from './write-name.ts';
 
 /** A host that appends at full speed can win the slot a few times in a row; each loss is one more read. */
 const SLOT_TRIES = 50;
@@ -194,17 +194,18 @@ async function withPage(
     const { headPart, release, after } = build(next);
     const releases = release.map((part, index) => ({ part, index }));
     const wanted = releases.filter(({ index }) => !empty.has(index));
-    const outcome = await table.transact([
+    const parts: TransactionPart[] = [
       headPart,
       { put: platformPageItem(head, next, writer, ending), when: notYetPut },
       ...wanted.map(({ part }) => part),
-    ]);
+    ];
+    const outcome = await transactNamed(table, parts, async () => {
+      const landed = await table.get(pageKey(head, next.index), { consistent: true });
+      return landed?.writer === writer;
+    });
     if (outcome.applied) return { outcome: 'applied', head: after };
     const [headRefused, slotRefused, ...counters] = outcome.refused;
     if (headRefused) {
-      // B95: the page that is there may be this one, whose answer was lost.
-      const landed = await table.get(pageKey(head, next.index), { consistent: true });
-      if (landed?.writer === writer) return { outcome: 'applied', head: after };
       return {
         outcome: 'changed',
         head: headRefused.existing && fromHeadItem(headRefused.existing),

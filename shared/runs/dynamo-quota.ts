@@ -105,5 +105,8 @@ export async function correctQuota(
     { set: { live }, add: { moves: 1 } },
     all(equals('live', seen.live), equals('moves', seen.moves)),
   );
-  return outcome.applied ? 'corrected' : 'moved';
+  if (outcome.applied) return 'corrected';
+  // B95: one move on and at the wanted value, it is this correction whose answer was lost, or as good as it.
+  const now = outcome.existing && toCounter(outcome.existing);
+  return now?.live === live && now.moves === seen.moves + 1 ? 'corrected' : 'moved';
 }

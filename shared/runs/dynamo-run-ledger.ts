@@ -13,6 +13,7 @@ import { listRuns, liveRuns } from './dynamo-list-runs.ts';
 import { correctQuota, listQuotaCounters } from './dynamo-quota.ts';
 import { dueTimers } from './dynamo-read-due.ts';
 import { readAttempts, readHead, readPages, readSnapshot } from './dynamo-read-run.ts';
+import { releaseClaim } from './dynamo-release-claim.ts';
 import type { RunLedger } from './run-ledger.ts';
 
 /** The ledger on the platform's one DynamoDB table. */
@@ -26,6 +27,7 @@ export function openDynamoRunLedger(table: Table): RunLedger {
     listRuns: (tenantId, options) => listRuns(table, tenantId, options),
     liveRuns: (tenantId, options) => liveRuns(table, tenantId, options),
     claimForLaunch: (input) => claimForLaunch(table, input),
+    releaseClaim: (input) => releaseClaim(table, input),
     recordTask: (ref, epoch, taskArn) => recordTask(table, ref, epoch, taskArn),
     claimByHost: (input) => claimByHost(table, input),
     renewLease: (ref, epoch, leaseExpiresAt) => renewLease(table, ref, epoch, leaseExpiresAt),
@@ -37,7 +39,8 @@ export function openDynamoRunLedger(table: Table): RunLedger {
     readPages: (ref, afterIndex, limit) => readPages(table, ref, afterIndex, limit),
     readEnding: (ref, finalPage) => readEnding(table, ref, finalPage),
     dueTimers: (shard, now, options) => dueTimers(table, shard, now, options),
-    moveTimer: (ref, seenDueAt, dueAt) => moveTimer(table, ref, seenDueAt, dueAt),
+    moveTimer: (ref, seenDueAt, dueAt, seenStatus) =>
+      moveTimer(table, ref, seenDueAt, dueAt, seenStatus),
     listQuotaCounters: (partition) => listQuotaCounters(table, partition),
     correctQuota: (seen, live) => correctQuota(table, seen, live),
   };

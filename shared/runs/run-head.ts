@@ -4,6 +4,7 @@ import {
   conversationIdSchema,
   engineTripleSchema,
   executionErrorSchema,
+  prioritySchema,
   runIdSchema,
   runStatusSchema,
   tenantIdSchema,
@@ -25,6 +26,8 @@ export const runHeadSchema = z.object({
   epoch: z.number().int().min(0),
   maxAttempts: z.number().int().min(1),
   repeatable: z.boolean(),
+  /** Left out: normal. */
+  priority: prioritySchema.optional(),
   leaseExpiresAt: timestampSchema.optional(),
   /** The host that claimed this epoch; a second one is refused. */
   hostInstanceId: z.string().optional(),

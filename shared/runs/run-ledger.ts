@@ -161,6 +161,11 @@ export interface RunLedger {
     dueBy: string;
     now: string;
   }): Promise<LaunchClaim>;
+  /**
+   * starting → queued, when no task was made for the claim: its slots and its attempt are given back, and the log has
+   * nothing of it. Refused once a task or a host of the epoch is known.
+   */
+  releaseClaim(input: { head: RunHead; dueAt: string }): Promise<HeadWrite>;
   /** Keeps the task's name on the head, for cancel and sweep. Refused once the epoch is over. */
   recordTask(ref: RunRef, epoch: number, taskArn: string): Promise<HeadWrite>;
   /** starting → running, by the one host that presents the ticket of this epoch. Repeats by the same host apply. */
@@ -218,8 +223,16 @@ export interface RunLedger {
     now: string,
     options: { limit: number; after?: DueCursor | undefined },
   ): Promise<DuePage>;
-  /** Moves the timer if it is still the one that was seen. */
-  moveTimer(ref: RunRef, seenDueAt: string, dueAt: string): Promise<HeadWrite>;
+  /**
+   * Moves the timer if it is still the one that was seen. With `seenStatus`, only while the run has it: what is far
+   * enough for a queued run is too far for a live one.
+   */
+  moveTimer(
+    ref: RunRef,
+    seenDueAt: string,
+    dueAt: string,
+    seenStatus?: RunStatus,
+  ): Promise<HeadWrite>;
 
   /** All counters of one of `QUOTA_PARTITIONS` partitions. */
   listQuotaCounters(partition: number): Promise<QuotaCounter[]>;
