@@ -9,8 +9,10 @@ export const timingSchema = z.strictObject({
   /** Without a heartbeat for this long a host is checked. */
   leaseMs: ms.default(45_000),
   heartbeatEveryMs: ms.default(15_000),
-  /** A run still queued after this gets its message again. */
+  /** A run still queued after this gets its message again; then each time it has waited as long again, */
   queuedCheckMs: ms.default(60_000),
+  /** but at least this often: thousands of runs that wait must not keep the sweeper from the live ones. */
+  queuedCheckMaxMs: ms.default(300_000),
   /** A run still cancelling after this has its task looked at again. */
   cancelCheckMs: ms.default(30_000),
   /** The sweeper looks this often: a lost host is noticed within a lease and one look. */
@@ -30,13 +32,14 @@ export const timingSchema = z.strictObject({
   deadlineGraceMs: ms.default(60_000),
   /** First wait before another attempt; doubles each time. */
   requeueBaseMs: ms.default(2_000),
-  /** A run over quota is looked at again after this. */
+  /** The longest wait of a run for which the control plane has no room, between two tries. */
+  roomWaitMs: ms.default(60_000),
+  /** The quota counters are held against the runs this often. */
+  quotaCheckMs: ms.default(30 * 60_000),
+  /** A run for which the whole platform has no slot is looked at again after this. */
   quotaWaitMs: ms.default(5_000),
 });
 export type Timing = z.infer<typeof timingSchema>;
-
-/** Concurrent runs of one tenant, until quotas are configurable. */
-export const TENANT_RUN_LIMIT = 100;
 
 /** Version of the built-in policy, recorded on each attempt. */
 export const POLICY_VERSION = 'builtin-1';

@@ -3,7 +3,7 @@ import type { DueCursor, DueTimer, RunHead } from '#shared/runs/index.ts';
 import { DUE_SHARDS } from '#shared/topology/index.ts';
 import { type SeenTask, type SweepDeps, sweepRun, taskQuestion } from './sweep-run.ts';
 
-/** How much of one shard a tick does at most; what is left stays due. */
+/** How much of one shard a tick does at most; what is left stays due. No page is begun after the tick's time either. */
 export interface SweepBounds {
   /** No further page is read once so many runs were looked at. */
   readonly runs: number;
@@ -11,7 +11,7 @@ export interface SweepBounds {
   readonly page: number;
   readonly pages: number;
 }
-const BOUNDS: SweepBounds = { runs: 100, page: 100, pages: 10 };
+const BOUNDS: SweepBounds = { runs: 500, page: 100, pages: 50 };
 /** Reads of one page that are under way at once. */
 const READS_AT_ONCE = 10;
 const FAILURES_KEPT = 10_000;
@@ -59,11 +59,12 @@ async function sweepShard(
   bounds: SweepBounds,
   shard: number,
 ): Promise<SweepCount> {
-  const now = isoTime(deps.clock.now());
+  const startedAt = deps.clock.now();
   const count = { looked: 0, failed: 0 };
   try {
     for (let page = 0; page < bounds.pages && count.looked < bounds.runs; page += 1) {
-      const { timers, after } = await deps.ledger.dueTimers(shard, now, {
+      if (page > 0 && deps.clock.now() - startedAt >= deps.timing.sweepEveryMs) break;
+      const { timers, after } = await deps.ledger.dueTimers(shard, isoTime(startedAt), {
         limit: bounds.page,
         after: memory.after.get(shard),
       });

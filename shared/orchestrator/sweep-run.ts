@@ -47,7 +47,8 @@ export async function sweepRun(
   const next = await act(deps, head, task, now);
   if (next === undefined) return;
   const limit = isActive(head.status) ? now + deps.timing.leaseMs : Number.POSITIVE_INFINITY;
-  await deps.ledger.moveTimer(head, head.dueAt, isoTime(Math.min(next, limit, deadline)));
+  const dueAt = isoTime(Math.min(next, limit, deadline));
+  await deps.ledger.moveTimer(head, head.dueAt, dueAt, head.status);
 }
 
 /** Answers when to look again, or undefined when the run was settled. */
@@ -60,7 +61,7 @@ async function act(
   switch (head.status) {
     case 'queued':
       await sendMessage(deps, head);
-      return now + deps.timing.queuedCheckMs;
+      return now + queuedCheckMs(deps, head, now);
     case 'starting':
       return whenStarting(deps, head, task, now);
     case 'running':
@@ -70,6 +71,11 @@ async function act(
     default:
       return undefined;
   }
+}
+
+function queuedCheckMs({ timing }: SweepDeps, head: RunHead, now: number): number {
+  const waitedMs = now - Date.parse(head.createdAt);
+  return Math.max(timing.queuedCheckMs, Math.min(waitedMs, timing.queuedCheckMaxMs));
 }
 
 async function whenStarting(

@@ -8,6 +8,7 @@ import {
 } from '#shared/orchestrator/index.ts';
 import type { RunHead } from '#shared/runs/index.ts';
 import { type OrchestratorBench, openOrchestratorBench } from '#test/support/orchestrator-bench.ts';
+import { at } from '#test/support/run-builders.ts';
 
 let bench: OrchestratorBench;
 let memory: SweepMemory;
@@ -61,6 +62,42 @@ describe('a shard with more due runs than a tick takes', () => {
     for (let round = 0; round < 2; round += 1)
       await sweepDueRuns(bench.deps, newSweepMemory(), BOUNDS);
     expect(sentRuns().toSorted()).toEqual(idsOf(heads));
+  });
+});
+
+describe('a tick that takes long', () => {
+  it('begins no further page after its time; the next one goes on', async () => {
+    const heads = await acceptInOneShard(25);
+    const { send } = bench.deps.queue;
+    bench.deps.queue.send = async (message, options) => {
+      bench.passMs(1_000);
+      return send(message, options);
+    };
+    bench.passMs(61_000);
+    const bounds = { ...BOUNDS, runs: 100 };
+    const looked: number[] = [];
+    while (sentRuns().length < heads.length) {
+      looked.push((await sweepDueRuns(bench.deps, memory, bounds)).looked);
+    }
+    expect(looked).toEqual([20, 5]);
+  });
+});
+
+describe('a run that waits long', () => {
+  it('gets its message again at growing distances, up to a limit', async () => {
+    const head = await bench.accept({ deadlineAt: at(4 * 3_600) });
+    const { timing, clock } = bench.deps;
+    const sentAt: number[] = [clock.now()];
+    while (sentAt.length < 8) {
+      await tick();
+      if (bench.sent.splice(0).length > 0) sentAt.push(clock.now());
+    }
+    const gaps = sentAt.slice(1).map((time, index) => time - (sentAt[index] ?? 0));
+    expect(gaps[0]).toBe(timing.queuedCheckMs);
+    expect(gaps).toEqual(gaps.toSorted((a, b) => a - b));
+    expect(gaps.at(-1)).toBeGreaterThanOrEqual(timing.queuedCheckMaxMs);
+    expect(gaps.at(-1)).toBeLessThan(timing.queuedCheckMaxMs + timing.sweepEveryMs);
+    expect(await bench.ledger.readHead(head)).toMatchObject({ status: 'queued' });
   });
 });
 
@@ -180,9 +217,9 @@ describe('one broken part', () => {
 
 describe('finished runs', () => {
   it('cost the sweeper nothing: the same requests and items with sixty of them as with none', async () => {
-    const live = await bench.accept();
+    const live = await bench.accept({ deadlineAt: at(4 * 3_600) });
     const measure = async () => {
-      bench.passMs(61_000);
+      bench.passMs(bench.deps.timing.queuedCheckMaxMs);
       return bench.counting(sweep);
     };
     const alone = await measure();
