@@ -33,10 +33,9 @@ export function openSweeper(
   const memory = newSweepMemory();
   const nextAt = new Map<Chore, number>();
   const { clock, timing, log } = deps;
+  let doing: Promise<void> | undefined;
 
-  const tick = async (): Promise<SweepCount> => {
-    const startedAt = clock.now();
-    const count = await sweepDueRuns(deps, memory);
+  const doChores = async (startedAt: number) => {
     for (const chore of chores) {
       const now = clock.now();
       if ((nextAt.get(chore) ?? 0) > now) continue;
@@ -48,23 +47,38 @@ export function openSweeper(
         log.error({ chore: chore.name, error }, 'chore failed');
       }
     }
-    return count;
+  };
+  /** One round at a time. A chore that takes long keeps no tick waiting: hosts die meanwhile. */
+  const startChores = (startedAt: number): Promise<void> => {
+    doing ??= doChores(startedAt).finally(() => {
+      doing = undefined;
+    });
+    return doing;
   };
 
   return {
-    tick,
+    async tick() {
+      const startedAt = clock.now();
+      const count = await sweepDueRuns(deps, memory);
+      await startChores(startedAt);
+      return count;
+    },
     async tickForAWhile() {
       const startedAt = clock.now();
       const total = { looked: 0, failed: 0 };
       for (;;) {
-        const { looked, failed } = await tick();
+        const tickedAt = clock.now();
+        const { looked, failed } = await sweepDueRuns(deps, memory);
         total.looked += looked;
         total.failed += failed;
+        void startChores(tickedAt);
         const passedMs = clock.now() - startedAt;
         const nextMs = (Math.floor(passedMs / timing.sweepEveryMs) + 1) * timing.sweepEveryMs;
-        if (nextMs >= timing.sweepForMs) return total;
+        if (nextMs >= timing.sweepForMs) break;
         await deps.wait(nextMs - passedMs);
       }
+      await doing;
+      return total;
     },
   };
 }

@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import { type Chore, openSweeper, timingSchema } from '#shared/orchestrator/index.ts';
 import type { DuePage, RunLedger } from '#shared/runs/index.ts';
 
@@ -108,6 +108,28 @@ describe('chores', () => {
       [12_000, 24_000],
       [24_000, 36_000],
     ]);
+  });
+
+  it('that take long keep no look waiting, and are not begun twice', async () => {
+    let finish = () => {};
+    const gate = new Promise<void>((resolve) => {
+      finish = resolve;
+    });
+    let begun = 0;
+    const { sweeper, ticks } = open({
+      chores: [
+        chore(12_000, async () => {
+          begun += 1;
+          await gate;
+          return 'done';
+        }),
+      ],
+    });
+    const invocation = sweeper.tickForAWhile();
+    await vi.waitFor(() => expect(ticks).toHaveLength(5));
+    expect(begun).toBe(1);
+    finish();
+    await invocation;
   });
 
   it('that fail are logged, hide no other, and are tried again at their next time', async () => {
