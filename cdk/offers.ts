@@ -21,7 +21,7 @@ export type Offers<U extends Use> = { readonly [K in U]: Offer<K> };
 /** Actions per use. A test compares the policies in the templates with this table, written down once more there. */
 export const ACTIONS = {
   tableRead: ['dynamodb:BatchGetItem', 'dynamodb:GetItem', 'dynamodb:Query'],
-  // Nothing deletes: what ends is marked, and garbage expires.
+  // Nothing that a run or its log is made of is deleted: what ends is marked, and garbage expires.
   tableWrite: [
     'dynamodb:BatchGetItem',
     'dynamodb:ConditionCheckItem',
@@ -30,6 +30,7 @@ export const ACTIONS = {
     'dynamodb:Query',
     'dynamodb:UpdateItem',
   ],
+  leaveWaitList: ['dynamodb:DeleteItem'],
   sendRuns: ['sqs:SendMessage'],
   runTasks: ['ecs:RunTask'],
   stopTasks: ['ecs:StopTask'],
@@ -45,4 +46,5 @@ export const ACTIONS = {
   redriveFailures: ['sqs:DeleteMessage', 'sqs:GetQueueAttributes', 'sqs:ReceiveMessage'],
   verifyTokens: [],
   engines: [],
+  runLimits: [],
 } as const satisfies Record<Use, readonly string[]>;

@@ -1,4 +1,5 @@
 import { RetentionDays } from 'aws-cdk-lib/aws-logs';
+import type { RunLimits } from '#shared/quotas/index.ts';
 
 /** An engine program that the image of this environment contains, as `GET /v1/engines` shows it. */
 export interface DeployedEngine {
@@ -58,6 +59,8 @@ export interface StageConfig {
     readonly ephemeralStorageGiB: number;
   };
   readonly publicApi: { readonly requestsPerSecond: number; readonly burst: number };
+  /** Runs at once, of each tenant and of all together; the others wait. Left out: 100 and no limit. */
+  readonly runLimits?: Partial<RunLimits>;
   readonly containerInsights: boolean;
   /** Gets every alarm, after confirming the subscription. */
   readonly alarmEmail?: string;

@@ -71,6 +71,7 @@ export class ExecutionStack extends Stack {
     const offers: Partial<Offers<Use>> = {
       ...state.offers,
       ...props.enginesOffer,
+      runLimits: { environment: { RUN_LIMITS: JSON.stringify(config.runLimits ?? {}) }, allow: [] },
       ...this.offers,
       ...this.#failureOffers(streamFailures, state.tableStreamArn),
       runTasks: this.#launchOffer({ task, clusterArn, network, gatewayUrl: gateway.address }),

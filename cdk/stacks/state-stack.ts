@@ -8,6 +8,7 @@ import {
   FUNCTIONS,
   RUNS_QUEUE_MAX_RECEIVES,
   RUNS_QUEUE_VISIBILITY_MS,
+  WAIT_LIST_PREFIX,
 } from '#shared/topology/index.ts';
 import { createDataKey } from '../constructs/data-key.ts';
 import { RunTable } from '../constructs/run-table.ts';
@@ -25,6 +26,7 @@ import {
 type StateUse =
   | 'tableRead'
   | 'tableWrite'
+  | 'leaveWaitList'
   | 'sendRuns'
   | 'signingSecret'
   | 'putBlobs'
@@ -77,6 +79,20 @@ export class StateStack extends Stack {
       tableWrite: {
         environment,
         allow: [{ actions: ACTIONS.tableWrite, resources: tableAndIndexes }],
+      },
+      leaveWaitList: {
+        environment,
+        allow: [
+          {
+            actions: ACTIONS.leaveWaitList,
+            resources: [table.tableArn],
+            conditions: {
+              'ForAllValues:StringLike': { 'dynamodb:LeadingKeys': [`${WAIT_LIST_PREFIX}*`] },
+              // Without keys in the request, "for all of them" would be true.
+              Null: { 'dynamodb:LeadingKeys': 'false' },
+            },
+          },
+        ],
       },
       sendRuns: {
         environment: { RUNS_QUEUE_URL: queue.queueUrl },

@@ -5,6 +5,7 @@ import {
   type Timing,
   timingSchema,
 } from '#shared/orchestrator/index.ts';
+import { type RunLimits, runLimitsSchema } from '#shared/quotas/index.ts';
 
 /** JSON text in a variable, parsed by a schema of its own. */
 const jsonText = <T extends z.ZodType>(schema: T) =>
@@ -41,6 +42,7 @@ const VARIABLES = {
   JWT_ISSUER: z.url(),
   JWT_AUDIENCE: z.string().min(1),
   JWKS_URL: z.url(),
+  RUN_LIMITS: jsonText(runLimitsSchema) as z.ZodType<RunLimits>,
   DEPLOYED_ENGINES: jsonText(deployedEnginesSchema) as z.ZodType<DeployedEngines>,
 } as const;
 type Variables = typeof VARIABLES;

@@ -50,6 +50,7 @@ const LOCAL_TIMING = {
   leaseMs: 15_000,
   heartbeatEveryMs: 2_000,
   queuedCheckMs: 20_000,
+  queuedCheckMaxMs: 60_000,
   cancelCheckMs: 10_000,
   deadlineGraceMs: 20_000,
   requeueBaseMs: 500,
@@ -177,7 +178,7 @@ function runSettings(env: NodeJS.ProcessEnv): Record<string, string> {
   const { NEXUSDESK_TIMING: timing = '{}', NEXUSDESK_TENANT_RUNS: runs } = env;
   return {
     RUN_TIMING: JSON.stringify({ ...LOCAL_TIMING, ...(JSON.parse(timing) as object) }),
-    ...(runs ? { TENANT_RUN_LIMIT: runs } : {}),
+    RUN_LIMITS: JSON.stringify(runs ? { perTenant: Number(runs) } : {}),
   };
 }
 

@@ -23,10 +23,16 @@ import {
   runIdSchema,
   timestampSchema,
 } from './identifiers.ts';
+import { processTreeSchema } from './process-tree.ts';
 import { runStatusSchema } from './run-status.ts';
 import { usageSchema } from './usage.ts';
 
 /** Body of `POST /v1/runs`. The tenant is not in it: it comes from the token. */
+/** Whose turn it is among the runs of a tenant that wait for a slot: `high` before `normal` before `low`. */
+export const PRIORITIES = ['high', 'normal', 'low'] as const;
+export const prioritySchema = z.enum(PRIORITIES);
+export type Priority = z.infer<typeof prioritySchema>;
+
 export const createRunRequestSchema = z.strictObject({
   engine: z.strictObject({
     id: engineIdSchema,
@@ -46,6 +52,8 @@ export const createRunRequestSchema = z.strictObject({
   /** Wall clock from acceptance to the end, waiting included. */
   timeoutMs: z.number().int().min(1_000).max(MAX_TIMEOUT_MS).optional(),
   retry: retrySettingsSchema.partial().optional(),
+  /** Default `normal`. */
+  priority: prioritySchema.optional(),
 });
 export type CreateRunRequest = z.infer<typeof createRunRequestSchema>;
 
@@ -78,12 +86,15 @@ export type RunSummary = z.infer<typeof runSummarySchema>;
 export const runViewSchema = runSummarySchema.extend({
   agentId: agentIdSchema.optional(),
   conversationId: conversationIdSchema.optional(),
+  priority: prioritySchema,
   deadlineAt: timestampSchema,
   cancelRequestedAt: timestampSchema.optional(),
   capabilities: capabilityLayersSchema.optional(),
   policyVersion: z.string().optional(),
   usage: usageSchema,
   result: executionResultSchema.optional(),
+  /** How it is known that no process of the run is left; once it has ended. */
+  processTree: processTreeSchema.optional(),
   error: executionErrorSchema.optional(),
   attempts: z.array(attemptViewSchema),
 });

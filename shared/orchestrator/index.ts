@@ -1,10 +1,12 @@
 export { acceptHost } from './accept-host.ts';
 export { appendEvents } from './append-events.ts';
 export { cancelRun } from './cancel-run.ts';
+export { cancelRuns } from './cancel-runs.ts';
 export { describeEngines } from './describe-engines.ts';
 export { type DispatchDeps, dispatchRun } from './dispatch-run.ts';
 export type { BusEvent, BusRefusal, EventBus } from './event-bus.ts';
 export { type EndingPage, type FoldDeps, foldUsage } from './fold-usage.ts';
+export { keepBlob } from './keep-blob.ts';
 export { type LogFeeds, openLogFeeds } from './log-feed.ts';
 export type { ParkedRun, ParkedRuns } from './parked-runs.ts';
 export type {
@@ -17,6 +19,8 @@ export type {
   TaskLauncher,
   TaskSight,
 } from './ports.ts';
+export { readBlob } from './read-blob.ts';
+export { reconcileQuotasChore } from './reconcile-quotas.ts';
 export {
   type RedriveDeps,
   type RedriveReport,
@@ -24,8 +28,6 @@ export {
   redriveRequestSchema,
 } from './redrive-pages.ts';
 export { type RelayDeps, relayOutbox, type StreamedPage } from './relay-outbox.ts';
-export { keepBlob } from './keep-blob.ts';
-export { readBlob } from './read-blob.ts';
 export { renewLease } from './renew-lease.ts';
 export { reportResult } from './report-result.ts';
 export {

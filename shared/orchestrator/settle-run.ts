@@ -6,8 +6,8 @@ import {
   type Usage,
 } from '#shared/contracts/index.ts';
 import { assertNever } from '#shared/kit/assert-never.ts';
-import { backoffMs } from '#shared/kit/backoff.ts';
 import { type Clock, isoTime } from '#shared/kit/clock.ts';
+import type { WaitList } from '#shared/quotas/index.ts';
 import {
   type Decision,
   decide,
@@ -15,14 +15,19 @@ import {
   type RunHead,
   type RunLedger,
   type RunRef,
+  retryDelayMs,
 } from '#shared/runs/index.ts';
+import { callNext } from './admit-run.ts';
 import type { RunQueue } from './ports.ts';
 import type { Timing } from './settings.ts';
+import { treeEvidence } from './tree-evidence.ts';
 
 export interface SettleDeps {
   readonly ledger: RunLedger;
   /** Absent where a requeue is rare: the sweeper then sends the message when its timer is due. */
   readonly queue?: RunQueue;
+  /** With `queue`: whoever waits for the slot that an ending frees is called at once, else when its timer is due. */
+  readonly waitList?: Pick<WaitList, 'first'>;
   readonly timing: Timing;
   readonly clock: Clock;
 }
@@ -33,7 +38,6 @@ export type Settlement =
 
 /** Enough for every status a run can pass through while we decide. */
 const MAX_ROUNDS = 20;
-const MAX_REQUEUE_DELAY_MS = 5 * 60_000;
 
 /**
  * Brings evidence to a run: reads the head, asks {@link decide}, and writes what it says, all over again when the
@@ -52,14 +56,20 @@ export async function settleRun(
       case 'stay':
         return { outcome: 'stayed', head };
       case 'terminal': {
-        const written = await finish(deps, head, decision);
-        if (written.outcome === 'applied') return { outcome: 'ended', head: written.head };
+        const written = await finish(deps, head, decision, evidence);
+        if (written.outcome === 'applied') {
+          await callWaiting(deps, head);
+          return { outcome: 'ended', head: written.head };
+        }
         break;
       }
       case 'requeue': {
         const usage = evidence.kind === 'host_result' ? evidence.result.usage : {};
         const requeued = await requeue(deps, head, decision, usage);
-        if (requeued) return { outcome: 'requeued', head: requeued };
+        if (requeued) {
+          await callWaiting(deps, head);
+          return { outcome: 'requeued', head: requeued };
+        }
         break;
       }
       default:
@@ -69,10 +79,23 @@ export async function settleRun(
   throw new Error(`run ${ref.runId} changed ${MAX_ROUNDS} times while it was being settled`);
 }
 
-function finish(deps: SettleDeps, head: RunHead, decision: Decision & { action: 'terminal' }) {
+/** The ending stands whether the next run hears of it or not: the sweeper calls those that nobody called. */
+async function callWaiting({ queue, waitList }: SettleDeps, { tenantId, quota }: RunHead) {
+  if (!quota || !queue || !waitList) return;
+  await callNext({ queue, waitList }, tenantId).catch(() => {});
+}
+
+function finish(
+  deps: SettleDeps,
+  head: RunHead,
+  decision: Decision & { action: 'terminal' },
+  seen: Evidence,
+) {
   const now = isoTime(deps.clock.now());
-  const usage = (decision.result ?? decision.evidence)?.usage ?? {};
   const { status, error, result, evidence } = decision;
+  const reported = result ?? evidence;
+  const usage = reported?.usage ?? {};
+  const processTree = treeEvidence(head, seen, reported, now);
   return deps.ledger.finishRun({
     head,
     ending: {
@@ -82,23 +105,32 @@ function finish(deps: SettleDeps, head: RunHead, decision: Decision & { action: 
       ...(result ? { result } : {}),
       ...(evidence ? { evidence: { lateResult: evidence } } : {}),
     },
-    events: [finalEvent(decision, usage, now)],
+    events: [finalEvent({ status, error, usage, processTree }, now)],
     now,
   });
 }
 
 function finalEvent(
-  decision: { status: ExecutionResult['status']; error?: ExecutionResult['error'] },
-  usage: Usage,
+  ending: {
+    status: ExecutionResult['status'];
+    error: ExecutionResult['error'];
+    usage: Usage;
+    processTree: ExecutionResult['processTree'];
+  },
   timestamp: string,
 ): NewEvent {
-  const { status, error } = decision;
+  const { status, error, usage, processTree } = ending;
   if (status === 'completed') return platformEvent('run.completed', { usage }, { timestamp });
+  const common = { usage, ...(processTree ? { processTree } : {}) };
   if (status === 'cancelled') {
-    return platformEvent('run.cancelled', { usage, ...(error ? { error } : {}) }, { timestamp });
+    return platformEvent(
+      'run.cancelled',
+      { ...common, ...(error ? { error } : {}) },
+      { timestamp },
+    );
   }
   if (!error) throw new TypeError(`a run cannot end ${status} without saying why`);
-  return platformEvent(FINAL_EVENT_TYPES[status], { usage, error }, { timestamp });
+  return platformEvent(FINAL_EVENT_TYPES[status], { ...common, error }, { timestamp });
 }
 
 /** The message may be lost: the timer on the head makes the sweeper send it again. */
@@ -109,10 +141,7 @@ async function requeue(
   usage: Usage,
 ): Promise<RunHead | undefined> {
   const now = deps.clock.now();
-  const delayMs = Math.max(
-    500,
-    backoffMs(head.attempt, { baseMs: deps.timing.requeueBaseMs, maxMs: MAX_REQUEUE_DELAY_MS }),
-  );
+  const delayMs = retryDelayMs(decision.error, head.attempt, deps.timing.requeueBaseMs);
   const written = await deps.ledger.requeueRun({
     head,
     error: decision.error,

@@ -74,6 +74,7 @@ export async function submitRun(
     epoch: 0,
     maxAttempts: body.retry?.maxAttempts ?? DEFAULT_ATTEMPTS,
     repeatable: body.retry?.repeatable ?? false,
+    ...(body.priority && body.priority !== 'normal' ? { priority: body.priority } : {}),
     deadlineAt,
     usage: {},
     traceId: deps.ids.traceId(),

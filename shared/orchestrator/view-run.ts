@@ -1,5 +1,6 @@
 import {
   type EventPage,
+  isTerminal,
   PlatformError,
   type RunList,
   type RunStatus,
@@ -28,6 +29,7 @@ export async function viewRun(ledger: RunLedger, ref: RunRef): Promise<RunView> 
     ...summary(head),
     ...(head.agentId ? { agentId: head.agentId } : {}),
     ...(head.conversationId ? { conversationId: head.conversationId } : {}),
+    priority: head.priority ?? 'normal',
     deadlineAt: head.deadlineAt,
     ...(head.cancelRequestedAt ? { cancelRequestedAt: head.cancelRequestedAt } : {}),
     ...(snapshot
@@ -35,18 +37,46 @@ export async function viewRun(ledger: RunLedger, ref: RunRef): Promise<RunView> 
       : {}),
     usage: head.usage,
     ...(ending?.result ? { result: ending.result } : {}),
+    ...(ending?.result?.processTree ? { processTree: ending.result.processTree } : {}),
     ...(error ? { error } : {}),
     attempts,
   };
 }
 
+/** A filtered list that is not of live runs only reads on until it has found some or has looked at this many. */
+const MAX_READ_FOR_FILTER = 500;
+
+/**
+ * A page of the tenant's runs. Live statuses alone are read from the live runs themselves: complete, however many runs
+ * have ended since, in no order. Everything else is read newest first; a page may then be short, and more may follow.
+ *
+ * @throws PlatformError `invalid_cursor`
+ */
 export async function listRuns(
-  ledger: RunLedger,
+  ledger: Pick<RunLedger, 'listRuns' | 'liveRuns'>,
   tenantId: string,
-  options: { limit: number; cursor?: string | undefined; status?: RunStatus | undefined },
+  options: {
+    limit: number;
+    cursor?: string | undefined;
+    statuses?: readonly RunStatus[] | undefined;
+  },
 ): Promise<RunList> {
-  const { heads, nextCursor } = await ledger.listRuns(tenantId, options);
-  return { runs: heads.map(summary), ...(nextCursor ? { nextCursor } : {}) };
+  const { limit, statuses } = options;
+  const isAsked = ({ status }: RunHead) => !statuses || statuses.includes(status);
+  const isLive = statuses?.every((status) => !isTerminal(status)) ?? false;
+  let { cursor } = options;
+  let runs: RunHead[] = [];
+  for (let looked = 0; ; ) {
+    const asked = { limit, cursor };
+    const page = await (isLive
+      ? ledger.liveRuns(tenantId, asked)
+      : ledger.listRuns(tenantId, asked));
+    runs = page.heads.filter(isAsked);
+    cursor = page.nextCursor;
+    looked += limit;
+    if (runs.length > 0 || cursor === undefined || looked >= MAX_READ_FOR_FILTER) break;
+  }
+  return { runs: runs.map(summary), ...(cursor ? { nextCursor: cursor } : {}) };
 }
 
 export async function pageEvents(

@@ -2,6 +2,7 @@ import {
   type AttributeValue,
   BatchGetItemCommand,
   ConditionalCheckFailedException,
+  DeleteItemCommand,
   type DynamoDBClient,
   GetItemCommand,
   PutItemCommand,
@@ -164,6 +165,17 @@ export class Table {
       return { applied: true, item: fromWire(reply.Attributes ?? {}) };
     } catch (error) {
       return refusedOrThrow(error);
+    }
+  }
+
+  /** Nothing happens when there is no such item. */
+  async delete(key: Key): Promise<void> {
+    try {
+      await this.#client.send(
+        new DeleteItemCommand({ TableName: this.#name, Key: toWire({ ...key }) }),
+      );
+    } catch (error) {
+      throw toTableError(error);
     }
   }
 

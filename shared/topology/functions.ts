@@ -7,6 +7,7 @@
 export const USES = {
   tableRead: { environment: ['TABLE_NAME'] },
   tableWrite: { environment: ['TABLE_NAME'] },
+  leaveWaitList: { environment: ['TABLE_NAME'] },
   sendRuns: { environment: ['RUNS_QUEUE_URL'] },
   runTasks: {
     environment: [
@@ -31,6 +32,7 @@ export const USES = {
   redriveFailures: { environment: ['OUTBOX_FAILURES_QUEUE_URL', 'USAGE_FAILURES_QUEUE_URL'] },
   verifyTokens: { environment: ['JWT_ISSUER', 'JWT_AUDIENCE', 'JWKS_URL'] },
   engines: { environment: ['DEPLOYED_ENGINES'] },
+  runLimits: { environment: ['RUN_LIMITS'] },
 } as const satisfies Record<string, { environment: readonly string[] }>;
 export type Use = keyof typeof USES;
 
@@ -128,6 +130,7 @@ export const FUNCTIONS: readonly FunctionEntry[] = [
   api('list-runs', 'GET', '/v1/runs', ['tableRead']),
   api('get-run', 'GET', '/v1/runs/{runId}', ['tableRead']),
   api('cancel-run', 'POST', '/v1/runs/{runId}/cancel', ['tableWrite', 'stopTasks']),
+  api('cancel-runs', 'POST', '/v1/runs/cancel', ['tableWrite', 'stopTasks']),
   api('list-run-events', 'GET', '/v1/runs/{runId}/events', ['tableRead']),
   api('stream-run-events', 'GET', '/v1/runs/{runId}/stream', ['tableRead'], {
     streaming: true,
@@ -146,6 +149,8 @@ export const FUNCTIONS: readonly FunctionEntry[] = [
   gateway('report-result', '/host/v1/runs/{runId}/result', ['sendRuns']),
   worker('dispatch-run', { kind: 'queue', queue: 'runs', batchSize: 10, maxConcurrency: 5 }, [
     'tableWrite',
+    'leaveWaitList',
+    'runLimits',
     'sendRuns',
     'runTasks',
     'stopTasks',

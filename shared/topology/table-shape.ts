@@ -27,6 +27,9 @@ export const DUE_SHARDS = 8;
 /** Quota counters are spread over this many partitions, so that a reconciliation can list them without a scan. */
 export const QUOTA_PARTITIONS = 16;
 
+/** Partition key prefix of the lists of runs that wait for a slot: the only items that are deleted by hand. */
+export const WAIT_LIST_PREFIX = 'WAITING#';
+
 /** Launches that fail this often are set aside in the dead-letter queue. */
 export const RUNS_QUEUE_MAX_RECEIVES = 5;
 /** At least six times the timeout of `workers/dispatch-run`. */

@@ -24,6 +24,7 @@ const FOR_USE: Readonly<Record<Use, readonly string[]>> = {
     'dynamodb:Query',
     'dynamodb:UpdateItem',
   ],
+  leaveWaitList: ['dynamodb:DeleteItem'],
   sendRuns: ['sqs:SendMessage'],
   runTasks: ['ecs:RunTask', 'iam:PassRole'],
   stopTasks: ['ecs:StopTask'],
@@ -45,6 +46,7 @@ const FOR_USE: Readonly<Record<Use, readonly string[]>> = {
   ],
   verifyTokens: [],
   engines: [],
+  runLimits: [],
 };
 
 const FOR_TRIGGER: Readonly<Record<FunctionEntry['trigger']['kind'], readonly string[]>> = {

@@ -10,6 +10,8 @@ import {
   type TaskSight,
   timingSchema,
 } from '#shared/orchestrator/index.ts';
+import { openDynamoWaitList } from '#shared/quotas/dynamo-wait-list.ts';
+import { runLimitsSchema } from '#shared/quotas/index.ts';
 import { duePartition, dueShardOf } from '#shared/runs/dynamo-run-item.ts';
 import { openDynamoRunLedger } from '#shared/runs/dynamo-run-ledger.ts';
 import type { RunHead, TaskState } from '#shared/runs/index.ts';
@@ -54,6 +56,8 @@ export async function openOrchestratorBench() {
     ledger,
     clock,
     timing: timingSchema.parse({}),
+    limits: runLimitsSchema.parse({}),
+    waitList: openDynamoWaitList(embedded.table),
     registry: engineRegistry,
     deployed: [],
     tokens: createExecutionTokens('bench-secret', clock.now),

@@ -5,7 +5,7 @@ import { engineRegistry } from '#shared/engines/index.ts';
 import { systemClock } from '#shared/kit/clock.ts';
 import { EcsTaskLauncher } from '#shared/orchestrator/ecs-task-launcher.ts';
 import { SqsRunQueue } from '#shared/orchestrator/sqs-run-queue.ts';
-import { openLedger } from '../../kit/dynamo-ledger.ts';
+import { openLedger, openWaitList } from '../../kit/dynamo-ledger.ts';
 import { openLogger } from '../../kit/logger.ts';
 import { readEnv, readTiming } from '../../kit/read-env.ts';
 import { executionTokensOf } from '../../kit/secrets-reader.ts';
@@ -22,11 +22,13 @@ const env = readEnv(
   'GATEWAY_URL',
   'SIGNING_SECRET_ID',
   'DEPLOYED_ENGINES',
+  'RUN_LIMITS',
 );
 const executionTokens = executionTokensOf(new SecretsManagerClient({}), env.SIGNING_SECRET_ID);
 const log = openLogger('dispatch-run');
 const standing = {
   ledger: openLedger(env.TABLE_NAME),
+  waitList: openWaitList(env.TABLE_NAME),
   queue: new SqsRunQueue(new SQSClient({}), env.RUNS_QUEUE_URL),
   launcher: new EcsTaskLauncher(new ECSClient({}), {
     clusterArn: env.CLUSTER_ARN,
@@ -39,7 +41,7 @@ const standing = {
   registry: engineRegistry,
   deployed: env.DEPLOYED_ENGINES,
   timing: readTiming(),
-  ...(process.env.TENANT_RUN_LIMIT ? { tenantRunLimit: Number(process.env.TENANT_RUN_LIMIT) } : {}),
+  limits: env.RUN_LIMITS,
   clock: systemClock,
   log,
 };

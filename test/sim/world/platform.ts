@@ -15,6 +15,7 @@ import { reportResultHandler } from '#functions/gateway/report-result/handler.ts
 import { executionTokensOf } from '#functions/kit/secrets-reader.ts';
 import { dispatchRunHandler } from '#functions/workers/dispatch-run/handler.ts';
 import { failDeadRunHandler } from '#functions/workers/fail-dead-run/handler.ts';
+import { foldUsageHandler } from '#functions/workers/fold-usage/handler.ts';
 import { relayOutboxHandler } from '#functions/workers/relay-outbox/handler.ts';
 import { settleStoppedTaskHandler } from '#functions/workers/settle-stopped-task/handler.ts';
 import { sweepDueRunsHandler } from '#functions/workers/sweep-due-runs/handler.ts';
@@ -36,8 +37,11 @@ import {
 import { SqsRunQueue } from '#shared/orchestrator/sqs-run-queue.ts';
 import { SqsStreamFailures } from '#shared/orchestrator/sqs-stream-failures.ts';
 import { readPageImage } from '#shared/runs/dynamo-page-image.ts';
+import { openDynamoWaitList } from '#shared/quotas/dynamo-wait-list.ts';
+import { runLimitsSchema } from '#shared/quotas/index.ts';
 import { openDynamoRunLedger } from '#shared/runs/dynamo-run-ledger.ts';
 import { Table } from '#shared/table/index.ts';
+import { openDynamoUsageStore } from '#shared/usage/dynamo-usage-store.ts';
 import { asClient, type CommandSender } from './aws-fault.ts';
 import { TABLE_NAME } from './table.ts';
 
@@ -69,9 +73,14 @@ export function openPlatform(parts: PlatformParts) {
   const tokens = executionTokensOf(asClient<SecretsManagerClient>(parts.secrets), SIGNING_SECRET);
   const ecs = asClient<ECSClient>(parts.tasks);
   const registry = engineRegistry;
-  const settling = { ledger, queue, timing, clock, log };
+  const waitList = openDynamoWaitList(table);
+  const settling = { ledger, waitList, queue, timing, clock, log };
   const control = new EcsTaskControl(ecs, CLUSTER);
   const sweeping = { ...settling, launcher: control, wait: (ms: number) => delay(ms) };
+  const failures = new SqsStreamFailures(
+    asClient<SQSClient>(parts.failures),
+    'https://queue.invalid/failures',
+  );
   const deployed: [] = [];
   return {
     ledger,
@@ -107,7 +116,7 @@ export function openPlatform(parts: PlatformParts) {
         ...settling,
         registry,
         deployed,
-        tenantRunLimit: parts.tenantRunLimit,
+        limits: runLimitsSchema.parse({ perTenant: parts.tenantRunLimit }),
         launcher: new EcsTaskLauncher(ecs, {
           clusterArn: CLUSTER,
           taskDefinitionArn: 'arn:aws:ecs:eu-west-1:000000000000:task-definition/host:1',
@@ -124,10 +133,17 @@ export function openPlatform(parts: PlatformParts) {
     relayOutbox: relayOutboxHandler({
       bus: new EventBridgeEventBus(asClient<EventBridgeClient>(parts.bus), 'bus'),
       parked: openDynamoParkedRuns(table, clock),
-      failures: new SqsStreamFailures(asClient<SQSClient>(parts.failures), 'https://queue.invalid/failures'),
+      failures,
       clock,
       log,
       wait: (ms) => delay(ms),
+      readPage: readPageImage,
+    }),
+    foldUsage: foldUsageHandler({
+      ledger,
+      usage: openDynamoUsageStore(table),
+      failures,
+      log,
       readPage: readPageImage,
     }),
     settleStoppedTask: settleStoppedTaskHandler(settling),

@@ -69,6 +69,7 @@ export function runView(overrides: Partial<RunView> = {}): RunView {
     engine: ENGINE,
     attempt: 1,
     createdAt: at(0),
+    priority: 'normal',
     deadlineAt: at(1_800_000),
     usage: {},
     attempts: [],
