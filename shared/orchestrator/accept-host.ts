@@ -2,12 +2,14 @@ import type { ExecutionTokens } from '#shared/auth/index.ts';
 import { type ClaimReply, type ClaimRequest, PlatformError } from '#shared/contracts/index.ts';
 import { grantCredentials, type Vault } from '#shared/credentials/index.ts';
 import { isoTime } from '#shared/kit/clock.ts';
-import { executionRequestOf, type RunHead } from '#shared/runs/index.ts';
+import { decide, executionRequestOf, type RunHead } from '#shared/runs/index.ts';
 import type { Logger } from './ports.ts';
 import { type SettleDeps, settleRun } from './settle-run.ts';
 
 /** A host may still report after the deadline that it stopped its engine. */
 const TOKEN_OUTLIVES_DEADLINE_MS = 10 * 60_000;
+/** So many leases without a renewal, and a host kills an engine that another attempt may replace. */
+const FENCE_LEASES = 2;
 
 /**
  * ORC-4: lets exactly one host take an attempt. The same host may ask again (its reply was lost) and gets the same
@@ -73,8 +75,18 @@ export async function acceptHost(
       traceId: claim.head.traceId,
       ...position,
     }),
-    lease: { expiresAt: leaseExpiresAt, heartbeatEveryMs: deps.timing.heartbeatEveryMs },
+    lease: {
+      expiresAt: leaseExpiresAt,
+      heartbeatEveryMs: deps.timing.heartbeatEveryMs,
+      ...(wouldBeReplaced(claim.head) ? { fenceAfterMs: FENCE_LEASES * deps.timing.leaseMs } : {}),
+    },
   };
+}
+
+/** Whether another attempt follows when this one's host is taken for lost. */
+function wouldBeReplaced(head: RunHead): boolean {
+  const { epoch } = head;
+  return decide(head, { kind: 'lease_expired', epoch, task: 'missing' }).action === 'requeue';
 }
 
 /** A run that is being cancelled and was never claimed can end now: this host was its only life. */
