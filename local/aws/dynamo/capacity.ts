@@ -1,7 +1,7 @@
 import type { DynaliteDb, ReturnConsumedCapacity } from './dynalite-types.ts';
 import { indexEntryChanges } from './index-entries.ts';
 import type { Change, Item } from './model.ts';
-import { itemSize } from './values.ts';
+import { sizeOfItem } from './values.ts';
 
 const WRITE_UNIT_BYTES = 1024;
 const READ_UNIT_BYTES = 4096;
@@ -44,13 +44,13 @@ export function transactionReadCapacity(
   if (wanted !== 'TOTAL' && wanted !== 'INDEXES') return undefined;
   const byTable = new Map<string, Units>();
   for (const { table, item } of reads) {
-    unitsOf(byTable, table).table += 2 * units(item ? itemSize(item) : 0, READ_UNIT_BYTES);
+    unitsOf(byTable, table).table += 2 * units(item ? sizeOfItem(item) : 0, READ_UNIT_BYTES);
   }
   return [...byTable].map(([name, units]) => report(name, units, wanted));
 }
 
 function writeUnits(...images: readonly (Item | undefined)[]): number {
-  const sizes = images.map((image) => (image ? itemSize(image) : 0));
+  const sizes = images.map((image) => (image ? sizeOfItem(image) : 0));
   return units(Math.max(...sizes), WRITE_UNIT_BYTES);
 }
 

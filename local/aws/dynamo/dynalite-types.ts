@@ -104,6 +104,9 @@ export interface DynaliteDb {
   itemSize(item: Item, compress?: boolean, addMetaSize?: boolean, rangeKey?: string): number;
   mapPath(path: Path, item: Item): AttributeValue | null | undefined;
   mapPaths(paths: readonly (Path | string)[], item: Item): Item;
+  /** The start of a key: a few digits of a hash, since DynamoDB keeps no order between partitions. */
+  hashPrefix(value: string, type: 'S' | 'N' | 'B'): string;
+  toRangeStr(value: string, type: 'S' | 'N' | 'B'): string;
   /** A string that sorts as the value does. */
   toLexiStr(value: string, type: 'N' | 'B'): string;
   matchesFilter(item: Item, filter: unknown, operator: string | undefined): boolean;
@@ -130,7 +133,7 @@ export interface DynaliteDb {
 
 /** One of dynalite's `validations` modules. */
 export interface RequestChecks {
-  readonly types: object;
+  readonly types: Readonly<Record<string, unknown>>;
   readonly custom?: unknown;
 }
 

@@ -8,6 +8,7 @@ import {
   type KeySchemaElement,
   type Table,
 } from './model.ts';
+import { sameItem, sameValue } from './values.ts';
 
 /** What a change does to one index: the entry it removes and the one it puts, either of which may be absent. */
 interface IndexEntryChange {
@@ -32,10 +33,10 @@ export function indexEntryChanges(db: DynaliteDb, change: Change): IndexEntryCha
   const { table, before, after } = change;
   const changes: IndexEntryChange[] = [];
   for (const { kind, index } of indexesOf(table)) {
-    const old = before && entryOf(db, table, index, before);
-    const put = after && entryOf(db, table, index, after);
+    if (before && after && sameProjection(table, index, before, after)) continue;
+    const old = before && entryOf(db, change, index, before);
+    const put = after && entryOf(db, change, index, after);
     if (!old && !put) continue;
-    if (old && put && old.key === put.key && sameProjection(old.entry, put.entry)) continue;
     // An entry that keeps its key is overwritten, not removed and put.
     const removed = old && old.key !== put?.key ? old : undefined;
     changes.push({ index: index.IndexName, kind, removed, put });
@@ -46,7 +47,7 @@ export function indexEntryChanges(db: DynaliteDb, change: Change): IndexEntryCha
 /** Undefined when the item lacks one of the index's key attributes: indexes are sparse. */
 function entryOf(
   db: DynaliteDb,
-  table: Table,
+  { table, key }: Change,
   index: IndexDescription,
   item: Item,
 ): { key: string; entry: Item } | undefined {
@@ -54,7 +55,8 @@ function entryOf(
     return undefined;
   }
   return {
-    key: indexKeyOf(db, table, index.KeySchema, item),
+    // As indexKeyOf, whose second part is known.
+    key: db.createKey(item, table, index.KeySchema) + key,
     entry: projection(table, index, item),
   };
 }
@@ -62,15 +64,23 @@ function entryOf(
 function projection(table: Table, index: IndexDescription, item: Item): Item {
   if (index.Projection.ProjectionType === 'ALL') return item;
   const entry: Item = {};
-  const keys = [...table.KeySchema, ...index.KeySchema].map((key) => key.AttributeName);
-  for (const name of [...keys, ...(index.Projection.NonKeyAttributes ?? [])]) {
+  for (const name of projectedNames(table, index)) {
     const value = item[name];
     if (value) entry[name] = value;
   }
   return entry;
 }
 
-/** Errs towards "different": a set in another order, say, only costs a write. */
-function sameProjection(left: Item, right: Item): boolean {
-  return JSON.stringify(left) === JSON.stringify(right);
+function projectedNames(table: Table, index: IndexDescription): string[] {
+  const keys = [...table.KeySchema, ...index.KeySchema].map((key) => key.AttributeName);
+  return [...keys, ...(index.Projection.NonKeyAttributes ?? [])];
+}
+
+/** Whether two images of an item have the same entry in an index, or none: what the index does not hold may differ. */
+function sameProjection(table: Table, index: IndexDescription, before: Item, after: Item): boolean {
+  if (index.Projection.ProjectionType === 'ALL') return sameItem(before, after);
+  return projectedNames(table, index).every((name) => {
+    const [old, put] = [before[name], after[name]];
+    return old === put || (old !== undefined && put !== undefined && sameValue(old, put));
+  });
 }

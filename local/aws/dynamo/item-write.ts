@@ -4,7 +4,7 @@ import type { DynaliteAnswer, DynaliteRequest, Operand, Path } from './dynalite-
 import { toAwsError, validationError } from './dynamo-error.ts';
 import { type Item, indexesOf, type Table } from './model.ts';
 import { prepareSections } from './update-sections.ts';
-import { itemSize, nestingOf } from './values.ts';
+import { nestingOf, sizeOfItem } from './values.ts';
 import { MAX_ITEM_BYTES, type WriteSet } from './write-set.ts';
 
 export type WriteOperation = 'PutItem' | 'UpdateItem' | 'DeleteItem';
@@ -109,7 +109,7 @@ function applyUpdate(
 }
 
 function checkItem(item: Item, tooLarge: string): void {
-  if (itemSize(item) > MAX_ITEM_BYTES) throw validationError(tooLarge);
+  if (sizeOfItem(item) > MAX_ITEM_BYTES) throw validationError(tooLarge);
   for (const value of Object.values(item)) {
     if (nestingOf(value) > MAX_NESTING) {
       throw validationError('Nesting Levels have exceeded supported limits');

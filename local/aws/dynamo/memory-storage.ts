@@ -1,36 +1,33 @@
 import type { KeyRange } from './dynalite-types.ts';
+import { partitionOf } from './keys.ts';
 import type { Item } from './model.ts';
 import { type Storage, type StoredTable, spacesOf } from './storage.ts';
 
-/** Values by key, in the order of their keys. */
-class Space {
-  readonly values = new Map<string, Item>();
-  /** Sorted. Inserting moves what is behind, which for the sizes of a simulation is cheaper than a tree. */
-  readonly keys: string[] = [];
+/** Keys in their order. Inserting moves what is behind, which for the sizes of a simulation is cheaper than a tree. */
+class SortedKeys {
+  readonly #keys: string[] = [];
 
-  put(key: string, value: Item): void {
-    if (!this.values.has(key)) this.keys.splice(this.#firstFrom(key), 0, key);
-    this.values.set(key, value);
+  add(key: string): void {
+    const last = this.#keys.at(-1);
+    if (last === undefined || key > last) this.#keys.push(key);
+    else this.#keys.splice(this.#firstFrom(key), 0, key);
   }
 
   remove(key: string): void {
-    if (this.values.delete(key)) this.keys.splice(this.#firstFrom(key), 1);
+    const at = this.#firstFrom(key);
+    if (this.#keys[at] === key) this.#keys.splice(at, 1);
   }
 
-  *range({ gt, gte, lt, lte, reverse = false }: KeyRange): Generator<Item> {
+  within({ gt, gte, lt, lte }: KeyRange): readonly string[] {
     const from = Math.max(
       gte === undefined ? 0 : this.#firstFrom(gte),
       gt === undefined ? 0 : this.#firstAfter(gt),
     );
     const until = Math.min(
-      lt === undefined ? this.keys.length : this.#firstFrom(lt),
-      lte === undefined ? this.keys.length : this.#firstAfter(lte),
+      lt === undefined ? this.#keys.length : this.#firstFrom(lt),
+      lte === undefined ? this.#keys.length : this.#firstAfter(lte),
     );
-    for (let at = from; at < until; at += 1) {
-      const key = this.keys[reverse ? until - 1 - (at - from) : at];
-      const value = key === undefined ? undefined : this.values.get(key);
-      if (value) yield value;
-    }
+    return this.#keys.slice(from, until);
   }
 
   #firstFrom(key: string): number {
@@ -43,13 +40,52 @@ class Space {
 
   #first(holds: (key: string) => boolean): number {
     let low = 0;
-    let high = this.keys.length;
+    let high = this.#keys.length;
     while (low < high) {
       const middle = (low + high) >>> 1;
-      if (holds(this.keys[middle] ?? '')) high = middle;
+      if (holds(this.#keys[middle] ?? '')) high = middle;
       else low = middle + 1;
     }
     return low;
+  }
+}
+
+/** Values by key. Keys are sorted within their partition, since all but a scan stays in one. */
+class Space {
+  readonly values = new Map<string, Item>();
+  readonly #partitions = new Map<string, SortedKeys>();
+
+  put(key: string, value: Item): void {
+    if (!this.values.has(key)) this.#partition(partitionOf(key)).add(key);
+    this.values.set(key, value);
+  }
+
+  remove(key: string): void {
+    if (this.values.delete(key)) this.#partition(partitionOf(key)).remove(key);
+  }
+
+  *range(range: KeyRange): Generator<Item> {
+    const keys = this.#partitionsOf(range).flatMap((partition) => partition.within(range));
+    for (const key of range.reverse ? keys.reverse() : keys) {
+      const value = this.values.get(key);
+      if (value) yield value;
+    }
+  }
+
+  /** In order. */
+  #partitionsOf({ gt, gte, lt, lte }: KeyRange): SortedKeys[] {
+    const [from, until] = [gte ?? gt, lt ?? lte].map((key) => key && partitionOf(key));
+    if (from && from === until) return [this.#partition(from)];
+    return [...this.#partitions.keys()].sort().map((name) => this.#partition(name));
+  }
+
+  #partition(name: string): SortedKeys {
+    let keys = this.#partitions.get(name);
+    if (!keys) {
+      keys = new SortedKeys();
+      this.#partitions.set(name, keys);
+    }
+    return keys;
   }
 }
 

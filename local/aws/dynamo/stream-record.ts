@@ -1,5 +1,11 @@
-import { type Change, primaryKeyOf, type StreamView, type UserIdentity } from './model.ts';
-import { itemSize } from './values.ts';
+import {
+  type Change,
+  type Item,
+  primaryKeyOf,
+  type StreamView,
+  type UserIdentity,
+} from './model.ts';
+import { itemSize, sizeOfItem } from './values.ts';
 
 /** AWS's sequence numbers have at least 21 digits; ours keep that, and sort as text too. */
 export function sequenceNumber(sequence: number): string {
@@ -41,8 +47,12 @@ export function streamRecord(
       ...(newImage && { NewImage: newImage }),
       ...(oldImage && { OldImage: oldImage }),
       SequenceNumber: sequenceNumber(made.sequence),
-      SizeBytes: itemSize(keys) + itemSize(newImage ?? {}) + itemSize(oldImage ?? {}),
+      SizeBytes: itemSize(keys) + imageSize(newImage) + imageSize(oldImage),
       StreamViewType: view,
     },
   };
+}
+
+function imageSize(image: Item | undefined): number {
+  return image ? sizeOfItem(image) : 0;
 }

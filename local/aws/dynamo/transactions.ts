@@ -6,7 +6,7 @@ import { validationError } from './dynamo-error.ts';
 import { applyWrite, type ParsedWrite, parseWrite } from './item-write.ts';
 import { type Item, primaryKeyOf } from './model.ts';
 import type { TransactionTokens } from './transaction-tokens.ts';
-import { itemSize } from './values.ts';
+import { itemSize, sizeOfItem } from './values.ts';
 import { WriteSet } from './write-set.ts';
 
 const MAX_OPERATIONS = 100;
@@ -132,7 +132,7 @@ function checkDistinct(
 function checkSize(writes: readonly ParsedWrite[]): void {
   const bytes = writes.reduce((total, { request }) => {
     const values: Item = request.ExpressionAttributeValues ?? {};
-    return total + itemSize(request.Item ?? request.Key ?? {}) + itemSize(values);
+    return total + sizeOfItem(request.Item ?? request.Key ?? {}) + itemSize(values);
   }, 0);
   if (bytes > MAX_TRANSACTION_BYTES) {
     throw validationError('Transaction request size cannot exceed 4 MB');

@@ -64,8 +64,23 @@ function sizeOf(value: AttributeValue): number {
   return 1;
 }
 
+const sizes = new WeakMap<Item, number>();
+
+/** {@link itemSize}, remembered: for an item that has its final form, since it must not be changed any more. */
+export function sizeOfItem(item: Item): number {
+  let size = sizes.get(item);
+  if (size === undefined) {
+    size = itemSize(item);
+    sizes.set(item, size);
+  }
+  return size;
+}
+
+const SHORT_INTEGER = /^[1-9]\d{0,14}$/;
+
 /** Two digits a byte, counted from an even power of ten, plus one for the exponent and one for a minus. */
 function sizeOfNumber(text: string): number {
+  if (SHORT_INTEGER.test(text)) return 1 + Math.ceil(text.length / 2) - pairsOfZeros(Number(text));
   const negative = text.startsWith('-');
   const [whole = '', fraction = ''] = text.replace('-', '').split('.');
   const padded = whole.length % 2 ? `0${whole}` : whole;
@@ -75,6 +90,12 @@ function sizeOfNumber(text: string): number {
   if (first < 0) return 1;
   const last = pairs.findLastIndex((pair) => pair !== '00');
   return 1 + (last - first + 1) + (negative ? 1 : 0);
+}
+
+function pairsOfZeros(integer: number): number {
+  let pairs = 0;
+  for (let rest = integer; rest % 100 === 0; rest /= 100) pairs += 1;
+  return pairs;
 }
 
 /** How deep lists and maps are nested in a value; a plain value is 0. Limit: 32 below the item. */

@@ -3,7 +3,7 @@ import type { DynamoContext, Input, Operations } from './context.ts';
 import { validationError } from './dynamo-error.ts';
 import { applyWrite, parseWrite, type WriteOperation } from './item-write.ts';
 import type { Item, UserIdentity } from './model.ts';
-import { itemSize } from './values.ts';
+import { sizeOfItem } from './values.ts';
 import { MAX_ITEM_BYTES, WriteSet } from './write-set.ts';
 
 const MAX_BATCH_WRITES = 25;
@@ -45,7 +45,7 @@ function batchWrite(context: DynamoContext, input: Input): object {
     throw validationError('Too many items requested for the BatchWriteItem call');
   }
   for (const { PutRequest } of writes) {
-    if (PutRequest && itemSize(PutRequest.Item) > MAX_ITEM_BYTES) {
+    if (PutRequest && sizeOfItem(PutRequest.Item) > MAX_ITEM_BYTES) {
       throw validationError('Item size has exceeded the maximum allowed size');
     }
   }
