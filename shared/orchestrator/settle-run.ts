@@ -162,9 +162,7 @@ async function requeue(
     now: isoTime(now),
   });
   if (written.outcome !== 'applied') return undefined;
-  await deps.queue?.send(
-    { schemaVersion: '1', tenantId: head.tenantId, runId: head.runId },
-    { delayMs },
-  );
+  const message = { schemaVersion: '1', tenantId: head.tenantId, runId: head.runId } as const;
+  await deps.queue?.send(message, { delayMs }).catch(() => {});
   return written.head;
 }

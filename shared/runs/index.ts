@@ -1,10 +1,17 @@
-export { type Decision, decide, type Evidence, type TaskState } from './decide.ts';
+export { decide } from './decide.ts';
 export {
   cursorsOf,
   type EventCursor,
   type EventCursors,
   LOG_BEGINNING,
 } from './event-cursor.ts';
+export {
+  type Decision,
+  EVIDENCE_KINDS,
+  type Evidence,
+  type EvidenceKind,
+  type TaskState,
+} from './evidence.ts';
 export { executionRequestOf } from './execution-request-of.ts';
 export {
   type AttemptEnd,
@@ -14,7 +21,9 @@ export {
   toAgentEvents,
 } from './log-page.ts';
 export type { PageImage } from './page-image.ts';
+export { type LiveStatus, type Outcome, PRECEDENCE } from './precedence.ts';
 export { readEvents, readPageOf } from './read-events.ts';
+export { mayBeReplaced, retryDelayMs } from './retry.ts';
 export type { RunHead, RunRef } from './run-head.ts';
 export { runIdOfKey } from './run-id.ts';
 export type {

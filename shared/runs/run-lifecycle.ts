@@ -16,7 +16,7 @@ export const TRANSITIONS = {
     'timed_out',
     'budget_exhausted',
   ],
-  cancelling: ['cancelled', 'failed', 'timed_out'],
+  cancelling: ['cancelled', 'timed_out'],
   completed: [],
   failed: [],
   cancelled: [],
