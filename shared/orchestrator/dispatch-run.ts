@@ -10,7 +10,7 @@ import { backoffMs } from '#shared/kit/backoff.ts';
 import { isoTime } from '#shared/kit/clock.ts';
 import type { RunLimits, WaitList } from '#shared/quotas/index.ts';
 import type { AttemptTerms, RunHead, RunRef } from '#shared/runs/index.ts';
-import { admitRun, passOn } from './admit-run.ts';
+import { admitRun, callNext, passOn } from './admit-run.ts';
 import { resolveRunCapabilities, unavailability } from './describe-engines.ts';
 import type { Logger, RunQueue, TaskLauncher } from './ports.ts';
 import { type DeployedEngines, POLICY_VERSION } from './settings.ts';
@@ -178,6 +178,8 @@ async function waitForRoom(
   if (released.outcome === 'applied') {
     const { tenantId, runId } = head;
     await deps.queue.send({ schemaVersion: '1', tenantId, runId }, { delayMs });
+    // Its slot is free while it waits. A call that fails is made up for by the timer of the run that waits.
+    await callNext(deps, tenantId).catch(() => {});
     return 'waiting_for_room';
   }
   if (released.head?.status !== 'cancelling' || released.head.taskArn) return 'nothing_to_do';

@@ -8,6 +8,7 @@ import {
   readTaskStop,
   sweepDueRuns,
 } from '#shared/orchestrator/index.ts';
+import { runLimitsSchema } from '#shared/quotas/index.ts';
 import type { RunHead } from '#shared/runs/index.ts';
 import { type OrchestratorBench, openOrchestratorBench } from '#test/support/orchestrator-bench.ts';
 
@@ -64,6 +65,18 @@ describe('a launch for which there is no room', () => {
     expect(Math.max(...delays)).toBeGreaterThan(10_000);
     expect(Math.max(...delays)).toBeLessThanOrEqual(bench.deps.timing.roomWaitMs);
     expect(await stored(head)).toMatchObject({ status: 'timed_out', attempt: 0 });
+  });
+
+  it('calls the run that waits for its slot', async () => {
+    const limited = { ...bench.deps, limits: runLimitsSchema.parse({ perTenant: 1 }) };
+    const head = await bench.accept();
+    const waiting = await bench.accept();
+    bench.onLaunch(async () => {
+      expect(await dispatchRun(limited, bench.message(waiting))).toBe('waiting_for_quota');
+      return refusal(false);
+    });
+    expect(await dispatchRun(limited, bench.message(head))).toBe('waiting_for_room');
+    expect(bench.sent.map(({ message }) => message)).toContainEqual(bench.message(waiting));
   });
 
   it('is tried again by the sweeper when its message was lost', async () => {
