@@ -9,6 +9,7 @@ import {
 } from '#shared/contracts/index.ts';
 import { awsClientSettings, type BusTap } from './bus-tap.ts';
 import type { Kill } from './killer.ts';
+import type { Access } from './stack-keeper.ts';
 import { runIdOf, type TrackedRun } from './tracked-run.ts';
 import type { Witness } from './witness.ts';
 
@@ -21,13 +22,13 @@ export interface StoredRun {
 
 export async function readStored(
   runs: readonly TrackedRun[],
-  clientFor: (tenantId: string) => Promise<NexusDeskClient>,
+  accessFor: (tenantId: string) => Promise<Access>,
 ): Promise<StoredRun[]> {
   const stored: StoredRun[] = [];
   for (const run of runs) {
     const runId = runIdOf(run);
     if (!runId) continue;
-    const client = await clientFor(run.plan.tenantId);
+    const { client } = await accessFor(run.plan.tenantId);
     stored.push({ run, view: await client.getRun(runId), events: await readLog(client, runId) });
   }
   return stored;
@@ -148,7 +149,7 @@ export async function tableViolations(endpoint: string, accepted: number): Promi
   return wrong;
 }
 
-/** How long each run stood still after its host or engine was killed: until it was queued again, or had ended. */
+/** How long each run stood still after something of it was killed: until it was queued again, or had ended. */
 export function recoveryTimesMs(kills: readonly Kill[], stored: readonly StoredRun[]): number[] {
   return kills.flatMap(({ at, deaths }) =>
     deaths.flatMap((runId) => {

@@ -1,14 +1,15 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { ApiError, isTransient, StreamError } from '#client/client-error.ts';
-import type { NexusDeskClient } from '#client/nexusdesk-client.ts';
 import { isTerminal } from '#shared/contracts/index.ts';
+import { type RawFollowing, readConnection } from './raw-follower.ts';
 import type { SeededRandom } from './seeded-random.ts';
+import type { Access } from './stack-keeper.ts';
 import { runIdOf, type TrackedRun } from './tracked-run.ts';
 
 /** What all clients of the load share. */
 export interface ClientsOptions {
   readonly runs: readonly TrackedRun[];
-  readonly clientFor: (tenantId: string) => Promise<NexusDeskClient>;
+  readonly accessFor: (tenantId: string) => Promise<Access>;
   readonly random: SeededRandom;
   /** Ends pollers and re-posters; posts and followers end with their work. */
   readonly stopped: AbortSignal;
@@ -21,8 +22,8 @@ export interface ClientCounts {
   conflictsRefused: number;
   /** Requests that got no answer, or a fault that passed. */
   faults: number;
-  /** Followers that had to be opened anew because their client gave up. */
-  followersReopened: number;
+  /** Streams opened again behind the last event. */
+  streamsResumed: number;
   polls: number;
 }
 
@@ -36,7 +37,7 @@ export class Clients {
     repeatsAnswered: 0,
     conflictsRefused: 0,
     faults: 0,
-    followersReopened: 0,
+    streamsResumed: 0,
     polls: 0,
   };
   /** What must not happen to a client. */
@@ -50,40 +51,55 @@ export class Clients {
   /** Posts until it is answered. */
   async post(run: TrackedRun): Promise<void> {
     const { key, request, tenantId } = run.plan;
-    const client = await this.#options.clientFor(tenantId);
+    const { client } = await this.#options.accessFor(tenantId);
     const handle = await this.#insist(() => client.createRun(request, { idempotencyKey: key }));
     if (run.acceptedAt !== undefined) this.counts.repeatsAnswered += 1;
     run.acceptedAt ??= Date.now();
     run.runIds.add(handle.executionId);
   }
 
-  /** Follows a run to its final event, over any number of connections. */
+  /** Follows a run to its final event, over any number of connections: with the platform's client, or without. */
   async follow(run: TrackedRun): Promise<void> {
-    const client = await this.#options.clientFor(run.plan.tenantId);
+    const access = await this.#options.accessFor(run.plan.tenantId);
     const runId = runIdOf(run);
     if (runId === undefined) throw new Error(`${run.plan.key} was never accepted`);
+    await (run.raw
+      ? this.#followRaw(run, runId, access)
+      : this.#followWithClient(run, runId, access));
+    run.followedToEnd = true;
+  }
+
+  async #followWithClient(run: TrackedRun, runId: string, { client }: Access): Promise<void> {
     let cursor: string | undefined;
     const onCursor = (next: string) => {
       cursor = next;
     };
-    while (!run.followedToEnd) {
+    for (;;) {
       try {
         for await (const event of client.streamEvents(runId, { cursor, onCursor })) {
           run.followed.push(event);
         }
-        run.followedToEnd = true;
+        return;
       } catch (error) {
         if (!isTransient(error)) throw error;
         if (error instanceof StreamError && error.code === 'event_gap') throw error;
-        this.counts.followersReopened += 1;
+        this.counts.streamsResumed += 1;
         await delay(RETRY_MS);
       }
     }
   }
 
+  async #followRaw(run: TrackedRun, runId: string, access: Access): Promise<void> {
+    const following: RawFollowing = { events: run.followed, lastId: undefined };
+    while (!(await readConnection(access, runId, following).catch(() => false))) {
+      this.counts.streamsResumed += 1;
+      await delay(RETRY_MS);
+    }
+  }
+
   /** Asks for a cancel until it is accepted, or the run has ended. */
   async cancel(run: TrackedRun): Promise<void> {
-    const client = await this.#options.clientFor(run.plan.tenantId);
+    const { client } = await this.#options.accessFor(run.plan.tenantId);
     const runId = runIdOf(run) ?? '';
     await this.#insist(() =>
       client.cancelRun(runId, { reason: 'chaos' }).catch((error: unknown) => {
@@ -94,14 +110,14 @@ export class Clients {
 
   /** Looks at runs in turn, for as long as the load lasts. */
   async poll(): Promise<void> {
-    const { runs, clientFor, stopped } = this.#options;
+    const { runs, accessFor, stopped } = this.#options;
     for (let turn = 0; !stopped.aborted; turn += 1) {
       await pause(POLL_EVERY_MS, stopped);
       const open = runs.filter((run) => run.acceptedAt !== undefined && !hasEnded(run));
       const run = open[turn % Math.max(1, open.length)];
       const runId = run && runIdOf(run);
       if (!run || !runId) continue;
-      const client = await clientFor(run.plan.tenantId);
+      const { client } = await accessFor(run.plan.tenantId);
       await this.#attempt(async () => {
         const { status } = await client.getRun(runId);
         this.counts.polls += 1;
@@ -112,7 +128,7 @@ export class Clients {
 
   /** Posts known keys again, sometimes with another body, which must be refused. */
   async repost(): Promise<void> {
-    const { runs, random, clientFor, stopped } = this.#options;
+    const { runs, random, accessFor, stopped } = this.#options;
     while (!stopped.aborted) {
       await pause(REPOST_EVERY_MS, stopped);
       const run = random.pick(runs.filter((each) => each.acceptedAt !== undefined));
@@ -121,7 +137,7 @@ export class Clients {
         await this.post(run);
         continue;
       }
-      const client = await clientFor(run.plan.tenantId);
+      const { client } = await accessFor(run.plan.tenantId);
       const other = { ...run.plan.request, input: { prompt: 'another body' } };
       await this.#attempt(async () => {
         try {

@@ -5,11 +5,13 @@ import type { StackKeeper } from './stack-keeper.ts';
 
 /** What is killed, and how often of a hundred times. */
 export const KILL_KINDS = {
-  stack: 24,
-  host: 24,
-  engine: 18,
+  stack: 22,
+  host: 22,
+  engine: 14,
+  sandbox: 6,
+  keeper: 4,
   stack_and_hosts: 14,
-  stack_after_202: 12,
+  stack_after_202: 10,
   stack_while_starting: 8,
 } as const;
 export type KillKind = keyof typeof KILL_KINDS;
@@ -17,6 +19,7 @@ export type KillKind = keyof typeof KILL_KINDS;
 /** One blow. `deaths` are the runs whose host or engine it took. */
 export interface Kill {
   readonly kind: KillKind;
+  /** Milliseconds since the epoch; the signal came right after. */
   readonly at: number;
   readonly deaths: readonly string[];
 }
@@ -46,10 +49,16 @@ export class Killer {
     const at = Date.now();
     switch (kind) {
       case 'host':
-      case 'engine': {
+      case 'engine':
+      case 'sandbox': {
         const victim = random.pick(this.#living(kind));
         if (!victim) return false;
         return this.#record(kind, at, this.#killAll([victim]));
+      }
+      case 'keeper': {
+        const victim = random.pick(this.#living(kind));
+        // The run does not depend on it, so it counts for no reason to end otherwise.
+        return victim !== undefined && killProcess(victim.pid) && this.#record(kind, at, []);
       }
       case 'stack':
         await keeper.kill();
@@ -78,7 +87,7 @@ export class Killer {
     return true;
   }
 
-  #living(role: 'host' | 'engine'): RunProcess[] {
+  #living(role: RunProcess['role']): RunProcess[] {
     return processesOf(this.#options.keeper.dataDir)
       .filter((each) => each.role === role && each.runId !== undefined)
       .sort((a, b) => a.pid - b.pid);

@@ -3,7 +3,8 @@ import { readdirSync, readFileSync } from 'node:fs';
 /** A process of the stack's runs. */
 export interface RunProcess {
   readonly pid: number;
-  readonly role: 'host' | 'engine' | 'other';
+  /** `keeper`: waits for a host on behalf of the emulated container service. `sandbox`: holds an engine. */
+  readonly role: 'host' | 'engine' | 'sandbox' | 'keeper' | 'other';
   readonly runId: string | undefined;
   readonly command: string;
 }
@@ -30,7 +31,9 @@ function describe(pid: number, dataDir: string): RunProcess | undefined {
   return { pid, role: roleOf(words), runId, command: words.join(' ').slice(0, 200) };
 }
 
-function roleOf([program = '', script = '']: readonly string[]): RunProcess['role'] {
+function roleOf([program = '', script = '', , name = '']: readonly string[]): RunProcess['role'] {
+  if (program.endsWith('/sh') && name === 'keeper') return 'keeper';
+  if (program.endsWith('bwrap')) return 'sandbox';
   if (!program.endsWith('node')) return 'other';
   if (script.endsWith(HOST_PROGRAM)) return 'host';
   return script.endsWith(ENGINE_PROGRAM) ? 'engine' : 'other';

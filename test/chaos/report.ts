@@ -4,7 +4,8 @@ import type { ChaosResult } from './run-chaos.ts';
 /** The table that `npm run chaos` prints. */
 export function reportOf(result: ChaosResult): string {
   const { stored, kills, clients, published, violations } = result;
-  const recovery = recoveryTimesMs(kills, stored).sort((a, b) => a - b);
+  const alone = kills.filter(({ kind }) => kind !== 'stack_and_hosts');
+  const withStack = kills.filter(({ kind }) => kind === 'stack_and_hosts');
   const events = stored.reduce((sum, run) => sum + run.events.length, 0);
   const requeued = stored.flatMap((run) =>
     run.events.filter(({ eventType }) => eventType === 'run.requeued'),
@@ -23,15 +24,15 @@ export function reportOf(result: ChaosResult): string {
     ['hosts and engines killed', String(kills.flatMap(({ deaths }) => deaths).length)],
     ['engines started', String(result.engines)],
     ['retries', String(requeued.length)],
-    ['death to requeue or end, median', seconds(recovery[Math.floor(recovery.length / 2)])],
-    ['death to requeue or end, longest', seconds(recovery.at(-1))],
-    ['start of the stack, median', seconds(median(result.starts))],
+    ['death to requeue or end, median and longest', spread(recoveryTimesMs(alone, stored))],
+    ['  the same with the stack dead, too', spread(recoveryTimesMs(withStack, stored))],
+    ['start of the stack, median and longest', spread(result.starts)],
     ['events stored', String(events)],
     ['events on the bus', `${published.events} (${published.copies} with repeats)`],
     ['repeats of a key answered', String(clients.repeatsAnswered)],
     ['other bodies refused', String(clients.conflictsRefused)],
     ['requests without answer', String(clients.faults)],
-    ['streams resumed by hand', String(clients.followersReopened)],
+    ['streams resumed', String(clients.streamsResumed)],
     ['lost', String(stored.filter(({ run }) => !run.followedToEnd).length)],
     ['doubled', String(stored.filter(({ run }) => run.runIds.size > 1).length)],
     ['violations', String(violations.length)],
@@ -46,9 +47,12 @@ function countsBy<T>(items: readonly T[], nameOf: (item: T) => string): [string,
   return groups.map(([name, group]) => [name, group?.length ?? 0]);
 }
 
-function median(values: readonly number[]): number | undefined {
-  return values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)];
+function spread(values: readonly number[]): string {
+  const sorted = values.toSorted((a, b) => a - b);
+  const [middle, longest] = [sorted[Math.floor(sorted.length / 2)], sorted.at(-1)];
+  return middle === undefined || longest === undefined
+    ? 'none'
+    : `${seconds(middle)} · ${seconds(longest)}`;
 }
 
-const seconds = (ms: number | undefined) =>
-  ms === undefined ? 'none' : `${(ms / 1_000).toFixed(1)} s`;
+const seconds = (ms: number) => `${(ms / 1_000).toFixed(1)} s`;

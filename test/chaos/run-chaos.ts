@@ -8,6 +8,7 @@ import {
   isForTheBus,
   logViolations,
   readStored,
+  recoveryTimesMs,
   type StoredRun,
   tableViolations,
 } from './audit.ts';
@@ -53,6 +54,7 @@ const FRESH_RUNS = 2;
 const LONGEST_PAUSE_MS = 8_000;
 /** From the last kill on; ten times what the slowest recovery may take. */
 const FINISH_WITHIN_MS = 240_000;
+const RECOVER_WITHIN_MS = 90_000;
 const REST_WITHIN_MS = 60_000;
 /** A refused claim of a run over its tenant's limit is repeated after this: often enough, and no load by itself. */
 const QUOTA_WAIT_MS = 2_500;
@@ -74,7 +76,7 @@ export async function runChaos(options: ChaosOptions): Promise<ChaosResult> {
     await keeper.start();
     const kinds = random.deal(KILL_KINDS, options.kills);
     const tenants = Array.from({ length: options.tenants }, (_, n) => `chaos-${n}`);
-    for (const tenant of tenants) await keeper.clientFor(tenant);
+    for (const tenant of tenants) await keeper.accessFor(tenant);
     const runs = planRuns({
       random,
       runs: options.runs,
@@ -82,8 +84,8 @@ export async function runChaos(options: ChaosOptions): Promise<ChaosResult> {
       marks: witness.marks,
       keyPrefix: `chaos-${options.seed}`,
     }).map(track);
-    const clientFor = (tenantId: string) => keeper.clientFor(tenantId);
-    const clients = new Clients({ runs, clientFor, random, stopped: stopped.signal });
+    const accessFor = (tenantId: string) => keeper.accessFor(tenantId);
+    const clients = new Clients({ runs, accessFor, random, stopped: stopped.signal });
     const endpoint = awsEndpointOf(options.dataDir);
     const tap = await BusTap.open({ endpoint });
     const load = new Load({
@@ -124,7 +126,7 @@ export async function runChaos(options: ChaosOptions): Promise<ChaosResult> {
       FINISH_WITHIN_MS,
       posted.then(() => load.finish()),
     ).catch((error: unknown) => violations.push(`the load did not finish: ${String(error)}`));
-    const stored = await readStored(runs, clientFor);
+    const stored = await readStored(runs, accessFor);
     log(`${stored.length} runs read; waiting for the bus and the last processes`);
     violations.push(...(await restViolations(options.dataDir, stored, tap, witness)));
     stopped.abort();
@@ -133,6 +135,7 @@ export async function runChaos(options: ChaosOptions): Promise<ChaosResult> {
       violations.push(`only ${killer.kills.length} kills: the load had ended before`);
     }
     violations.push(
+      ...lateViolations(killer.kills, stored),
       ...clients.wrong,
       ...keyViolations(runs),
       ...stored.flatMap((each) => runViolations(each, witness, tap)),
@@ -155,7 +158,7 @@ export async function runChaos(options: ChaosOptions): Promise<ChaosResult> {
       },
       wallMs: Date.now() - startedAt,
     };
-    if (violations.length > 0) keepForInspection(options.dataDir, result, witness);
+    keepForInspection(options.dataDir, result, witness);
     return result;
   } finally {
     stopped.abort();
@@ -174,6 +177,12 @@ function runViolations(stored: StoredRun, witness: Witness, tap: BusTap): string
     ...engineViolations(stored, witness),
     ...busViolations(stored, tap),
   ].map((what) => `${stored.view.runId} (${stored.run.plan.key}): ${what}`);
+}
+
+/** Whatever dies, its run is queued again or has ended within this. */
+function lateViolations(kills: readonly Kill[], stored: readonly StoredRun[]): string[] {
+  const late = recoveryTimesMs(kills, stored).filter((ms) => ms > RECOVER_WITHIN_MS);
+  return late.map((ms) => `a run stood still for ${ms / 1_000} s after a death`);
 }
 
 /** ORC-1: each key has one run, and was answered with nothing else. */

@@ -2,11 +2,18 @@ import { NexusDeskClient } from '#client/nexusdesk-client.ts';
 import { type StackProcess, startStackProcess } from '#test/support/stack-process.ts';
 import { killProcess } from './processes.ts';
 
+/** One tenant's way to the API. */
+export interface Access {
+  readonly url: string;
+  readonly token: string;
+  readonly client: NexusDeskClient;
+}
+
 /** Starts the stack again whenever it was killed. Clients go on through every outage: address and tokens stay. */
 export class StackKeeper {
   readonly dataDir: string;
   readonly #env: Record<string, string>;
-  readonly #clients = new Map<string, NexusDeskClient>();
+  readonly #accesses = new Map<string, Access>();
   #stack: StackProcess | undefined;
   #pid: number | undefined;
   /** Milliseconds from the start of a stack until it served, one for each start. */
@@ -48,19 +55,19 @@ export class StackKeeper {
     return this.#stack?.stop();
   }
 
-  /** Where the emulated services of AWS are. */
   get stack(): StackProcess {
     if (!this.#stack) throw new Error('the stack was never up');
     return this.#stack;
   }
 
   /** Call it first while the stack is up, so that the token is there for the outages. */
-  async clientFor(tenantId: string): Promise<NexusDeskClient> {
-    const known = this.#clients.get(tenantId);
+  async accessFor(tenantId: string): Promise<Access> {
+    const known = this.#accesses.get(tenantId);
     if (known) return known;
+    const { url } = this.stack;
     const token = await this.stack.tokenFor(tenantId);
-    const client = new NexusDeskClient({ baseUrl: this.stack.url, token });
-    this.#clients.set(tenantId, client);
-    return client;
+    const access = { url, token, client: new NexusDeskClient({ baseUrl: url, token }) };
+    this.#accesses.set(tenantId, access);
+    return access;
   }
 }

@@ -9,6 +9,8 @@ export interface TrackedRun {
   acceptedAt: number | undefined;
   /** As the followers got them, over all their connections. */
   readonly followed: AgentEvent[];
+  /** Followed without the platform's client. */
+  readonly raw: boolean;
   /** A follower has it. */
   taken: boolean;
   followedToEnd: boolean;
@@ -18,12 +20,13 @@ export interface TrackedRun {
   hit: boolean;
 }
 
-export function track(plan: RunPlan): TrackedRun {
+export function track(plan: RunPlan, index: number): TrackedRun {
   return {
     plan,
     runIds: new Set(),
     acceptedAt: undefined,
     followed: [],
+    raw: index % 2 === 1,
     taken: false,
     followedToEnd: false,
     statuses: [],
