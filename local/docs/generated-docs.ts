@@ -8,6 +8,12 @@ import {
   PLATFORM_EVENTS,
   RUN_STATUSES,
 } from '#shared/contracts/index.ts';
+import {
+  LAUNCH_ANSWERS,
+  LAUNCH_EXCEPTIONS,
+  LAUNCH_FAILURES,
+  STOP_CAUSES,
+} from '#shared/orchestrator/index.ts';
 import { TRANSITIONS } from '#shared/runs/index.ts';
 
 import { precedenceDoc } from './precedence-doc.ts';
@@ -21,6 +27,7 @@ export function generatedDocs(): Record<string, string> {
     'precedence.md': precedenceDoc(NOTICE),
     'errors.md': errors(),
     'events.md': events(),
+    'task-stops.md': taskStops(),
   };
 }
 
@@ -110,4 +117,59 @@ function events(): string {
     ...Object.entries(LOSS_REASONS).map(([reason, meaning]) => `| \`${reason}\` | ${meaning} |`),
     '',
   ].join('\n');
+}
+
+function taskStops(): string {
+  const causes = Object.entries(STOP_CAUSES).map(
+    ([name, { says, began, again, meaning }]) =>
+      `| \`${name}\` | ${code(says)} | ${whatNext(began, again)} | ${meaning} |`,
+  );
+  const answers = Object.entries(LAUNCH_ANSWERS).map(
+    ([answer, meaning]) => `| ${answer} | ${meaning} |`,
+  );
+  const rules = (table: typeof LAUNCH_EXCEPTIONS) =>
+    table.map(({ says, answer }) => `| ${code(says)} | ${answer} |`);
+  return [
+    '# Why tasks stop, and why there is none',
+    '',
+    NOTICE,
+    '',
+    'The sign is a regular expression, matched on the stop code, the stopped reason and the reasons of the containers; the',
+    'first match wins. What a host had claimed may have had side effects, so it is tried again only when the run is',
+    '`repeatable`; before that, and within the attempts of the run, always. An exit code of a container shows that it ran,',
+    'whatever the words say; a missing one is never taken for 0.',
+    '',
+    '| cause | sign | then | meaning |',
+    '|---|---|---|---|',
+    ...causes,
+    '',
+    '## When RunTask makes no task',
+    '',
+    '| answer | what happens |',
+    '|---|---|',
+    ...answers,
+    '',
+    'By the exception (its name and message):',
+    '',
+    '| sign | answer |',
+    '|---|---|',
+    ...rules(LAUNCH_EXCEPTIONS),
+    '',
+    'By the reason in `failures[]`, with status 200 (B70):',
+    '',
+    '| sign | answer |',
+    '|---|---|',
+    ...rules(LAUNCH_FAILURES),
+    '',
+  ].join('\n');
+}
+
+function whatNext(began: boolean, again: boolean): string {
+  if (!again) return 'fails';
+  return began ? 'another attempt if repeatable' : 'another attempt';
+}
+
+/** As code in a table; the expression that matches everything stands for the rest. */
+function code({ source }: RegExp): string {
+  return source === '^' ? 'anything else' : `\`${source.replaceAll('|', '\\|')}\``;
 }

@@ -7,6 +7,7 @@ export { type DispatchDeps, dispatchRun } from './dispatch-run.ts';
 export type { BusEvent, BusRefusal, EventBus } from './event-bus.ts';
 export { type EndingPage, type FoldDeps, foldUsage } from './fold-usage.ts';
 export { keepBlob } from './keep-blob.ts';
+export { LAUNCH_ANSWERS, LAUNCH_EXCEPTIONS, LAUNCH_FAILURES } from './launch-answers.ts';
 export { type LogFeeds, openLogFeeds } from './log-feed.ts';
 export type { ParkedRun, ParkedRuns } from './parked-runs.ts';
 export type {
@@ -54,5 +55,5 @@ export {
 export { submitRun } from './submit-run.ts';
 export { newSweepMemory, type SweepMemory, sweepDueRuns } from './sweep-due-runs.ts';
 export { type Chore, openSweeper, type Sweeper } from './sweeper.ts';
-export { readTaskStop, type TaskStop } from './task-stop.ts';
+export { readTaskStop, STOP_CAUSES, type TaskStop } from './task-stop.ts';
 export { listRuns, pageEvents, viewRun } from './view-run.ts';
