@@ -36,7 +36,7 @@ const ROUND_EVENTS = 100;
 
 /**
  * Publishes pages, each run's in the order of the list: a page is offered when the bus has taken everything before it,
- * and a run that is refused something waits alone, while the others go on. Refused events are tried again a bounded
+ * and a run that is refused something waits alone, while the others go on. From the first refused event of a run on it is tried again a bounded
  * number of times, until `untilMs` at the latest.
  */
 export async function publishPages<P extends OutboxPage>(
@@ -82,11 +82,12 @@ async function sweep<P extends OutboxPage>(
     let place = 0;
     for (const lane of round) {
       const refused = lane.pending.map(() => byPlace.get(place++));
-      const left = lane.pending.filter((_, index) => refused[index]);
-      accepted += lane.pending.length - left.length;
-      const [refusal] = refused.filter((each) => each !== undefined);
+      accepted += refused.filter((each) => each === undefined).length;
+      const first = refused.findIndex((each) => each !== undefined);
+      const refusal = refused[first];
       if (refusal) {
-        stopped.push({ pages: lane.pages, pending: left, refusal });
+        // What was taken behind it is sent again: whoever waits for a run's next event gets all of them in order.
+        stopped.push({ pages: lane.pages, pending: lane.pending.slice(first), refusal });
         continue;
       }
       const next = openLane(lane.pages.slice(1));

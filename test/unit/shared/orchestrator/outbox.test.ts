@@ -108,7 +108,7 @@ describe('TRM-6 relay', () => {
     expect(waits).toEqual([]);
   });
 
-  it('B67 tries only what was refused again, under the same id (B68)', async () => {
+  it('B67 tries what was refused again, and nothing before it, under the same id (B68)', async () => {
     const { bus, offered, taken } = busWith((event, call) =>
       event === 'A2' && call === 1 ? 'busy' : undefined,
     );
@@ -117,6 +117,16 @@ describe('TRM-6 relay', () => {
     expect(offered).toEqual(['A1', 'A2', 'A2']);
     expect(taken).toEqual(['A1', 'A2']);
     expect(waits).toHaveLength(1);
+  });
+
+  it('sends again what the bus took behind a refused event, so that a run has an order', async () => {
+    const { bus, offered, taken } = busWith((event, call) =>
+      event === 'A1' && call === 1 ? 'busy' : undefined,
+    );
+    const { deps } = depsWith(bus);
+    expect(await relayOutbox(deps, [page(1, A, 1)])).toBeUndefined();
+    expect(offered).toEqual(['A1', 'A2', 'A1', 'A2']);
+    expect(taken).toEqual(['A2', 'A1', 'A2']);
   });
 
   it('holds back the later pages of a run that is refused, and no other run', async () => {
