@@ -1,4 +1,4 @@
-import type { Usage } from '#shared/contracts/index.ts';
+import type { AgentEvent, Usage } from '#shared/contracts/index.ts';
 import { isTerminal } from '#shared/contracts/index.ts';
 import type { Reading } from '../actors/reader.ts';
 import type { Publication } from '../world/bus.ts';
@@ -100,38 +100,46 @@ function checkTasks({ tasks, hosts }: Remains): void {
   if (host) throw new Violation('no-orphans', `${host} goes on`);
 }
 
+/**
+ * The bus takes entries one by one: of a call it may refuse one and take those behind it. What is behind is then sent
+ * again, so whoever waits for the next event of a run gets all of them in order.
+ */
 function checkBus(ledger: LedgerWatch, publications: readonly Publication[]): void {
-  const details = new Map<string, string>();
-  const order = new Map<string, number>();
+  const published = new Map<string, BusEvent[]>();
   for (const { detail } of publications) {
-    const { eventId, executionId, sequence } = JSON.parse(detail);
-    const before = details.get(eventId);
-    if (before !== undefined && before !== detail) {
-      throw new Violation('bus-complete', `${eventId} was published with another content`);
-    }
-    if (before === undefined && sequence < (order.get(executionId) ?? 0)) {
-      throw new Violation('bus-complete', `${eventId} was first published after a later event`);
-    }
-    if (before === undefined) order.set(executionId, sequence);
-    details.set(eventId, detail);
+    const event = JSON.parse(detail) as BusEvent;
+    const ofRun = published.get(event.executionId) ?? [];
+    ofRun.push(event);
+    published.set(event.executionId, ofRun);
   }
-  let stored = 0;
   for (const run of ledger.runs.values()) {
-    for (const event of run.events) {
-      if (event.source !== 'platform' || event.family === 'presentation') continue;
-      stored += 1;
-      const detail = details.get(event.eventId);
-      if (detail === undefined) {
-        throw new Violation('bus-complete', `${event.eventId} (${event.eventType}) is not published`);
+    const events = run.events.filter(isPublic);
+    let next = 0;
+    for (const event of published.get(run.runId) ?? []) {
+      const stored = run.events[event.sequence - 1];
+      if (!stored || stored.eventId !== event.eventId || stored.eventType !== event.eventType) {
+        throw new Violation('bus-complete', `${event.eventId} was published, not as it is stored`);
       }
-      if (JSON.parse(detail).eventType !== event.eventType) {
-        throw new Violation('bus-complete', `${event.eventId} was published as something else`);
-      }
+      if (event.sequence === events[next]?.sequence) next += 1;
     }
+    const missing = events[next];
+    if (missing) {
+      throw new Violation(
+        'bus-complete',
+        `${missing.eventId} (${missing.eventType}) is not published behind what is before it`,
+      );
+    }
+    published.delete(run.runId);
   }
-  if (details.size !== stored) {
-    throw new Violation('bus-complete', `${details.size} events published, ${stored} stored`);
+  for (const runId of published.keys()) {
+    throw new Violation('bus-complete', `${runId} was published and does not exist`);
   }
+}
+
+type BusEvent = Pick<AgentEvent, 'eventId' | 'eventType' | 'executionId' | 'sequence'>;
+
+function isPublic(event: AgentEvent): boolean {
+  return event.source === 'platform' && event.family !== 'presentation';
 }
 
 function checkReading(run: RunRecord | undefined, reading: Reading): void {

@@ -55,6 +55,7 @@ export class SimulatedTable implements CommandSender {
   readonly #dynamo: InProcessDynamo;
   readonly #written: (records: readonly DynamoDBRecord[]) => void;
   #lastRecord: string | undefined;
+  #propagates = false;
 
   constructor(
     hall: TableHall,
@@ -69,7 +70,7 @@ export class SimulatedTable implements CommandSender {
       () => Math.floor(EPOCH_MS + kernel.now),
       () => {
         if (!faults.hits('table.stale_index')) return false;
-        kernel.after(faults.random.between(10, 4_000), () => this.#dynamo.propagate(1));
+        this.#propagateLater();
         return true;
       },
     );
@@ -107,6 +108,18 @@ export class SimulatedTable implements CommandSender {
   /** Reads as nobody of the platform does: at once, without faults. */
   peek(command: object): Promise<object> {
     return this.#dynamo.client.send(command as never) as Promise<object>;
+  }
+
+  /** Later changes of one item wait behind the first, so there may be more of them than were held back here. */
+  #propagateLater(): void {
+    if (this.#propagates) return;
+    this.#propagates = true;
+    const { kernel, faults } = this.#parts;
+    kernel.after(faults.random.between(10, 4_000), () => {
+      this.#propagates = false;
+      this.#dynamo.propagate(1);
+      if (this.#dynamo.heldIndexWrites() > 0) this.#propagateLater();
+    });
   }
 
   #tell(): void {

@@ -219,7 +219,10 @@ export class World {
 }
 
 function consumerOf(platform: Platform, name: string): never {
-  const consumers: Record<string, unknown> = { 'workers/relay-outbox': platform.relayOutbox };
+  const consumers: Record<string, unknown> = {
+    'workers/relay-outbox': platform.relayOutbox,
+    'workers/fold-usage': platform.foldUsage,
+  };
   const handler = consumers[name];
   if (!handler) throw new Error(`the simulation has no ${name}`);
   return handler as never;
