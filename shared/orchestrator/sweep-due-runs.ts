@@ -12,8 +12,9 @@ export interface SweepBounds {
   readonly pages: number;
 }
 const BOUNDS: SweepBounds = { runs: 500, page: 100, pages: 50 };
-/** Reads of one page that are under way at once. */
+/** Of one page, under way at once. An ending is several requests: a thousand hosts may be lost together. */
 const READS_AT_ONCE = 10;
+const RUNS_AT_ONCE = 4;
 const FAILURES_KEPT = 10_000;
 
 /** What a sweeper remembers from tick to tick. Losing it costs nothing but repeated looks. */
@@ -122,14 +123,14 @@ async function sweepPage(
     }
   });
   const seen = await seeTasks(deps, [...due.values()], now);
-  for (const [timer, head] of due) {
+  await atMost(RUNS_AT_ONCE, [...due], async ([timer, head]) => {
     try {
       await sweepRun(deps, head, seen.get(head.runId) ?? { state: 'unknown' });
       memory.failures.delete(head.runId);
     } catch (error) {
       await fail(timer, error);
     }
-  }
+  });
   return { looked: timers.length, failed };
 }
 

@@ -112,6 +112,8 @@ describe('a task that did not start', () => {
       error: { details: { cause: 'image_missing' } },
     });
     expect(JSON.stringify(ended)).not.toContain('CANARY');
+    // It was never running.
+    expect(ended).not.toHaveProperty('startedAt');
   });
 });
 
