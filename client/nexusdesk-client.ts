@@ -2,8 +2,12 @@ import { randomUUID } from 'node:crypto';
 import { z } from 'zod';
 import {
   type AgentEvent,
+  type CancelledRun,
   type CancelRunRequest,
+  type CancelRunsReply,
+  type CancelRunsRequest,
   type CreateRunRequest,
+  cancelRunsReplySchema,
   type EngineList,
   type EventPage,
   type ExecutionHandle,
@@ -25,6 +29,7 @@ import {
   type UsageReportQuery,
   usageReportSchema,
 } from '#shared/contracts/index.ts';
+import { type CancelScope, type CancelSummary, cancelUntilNoneIsLeft } from './cancel-all.ts';
 import { type ClientClock, sleep, systemClientClock } from './client-clock.ts';
 import { ReplyError } from './client-error.ts';
 import { type ApiRequest, HttpTransport, type TokenSource } from './http-transport.ts';
@@ -52,8 +57,16 @@ export interface CallOptions {
   readonly signal?: AbortSignal | undefined;
 }
 
+export interface CancelAllOptions extends CallOptions {
+  /** Shown in the events of the runs. */
+  readonly reason?: string | undefined;
+  /** Called with each run when it is known what happened to it. */
+  readonly onRun?: ((run: CancelledRun) => void) | undefined;
+}
+
 export interface RunListQuery {
-  readonly status?: RunStatus | undefined;
+  /** Live statuses alone give every such run, in no order; all else comes newest first. */
+  readonly status?: RunStatus | readonly RunStatus[] | undefined;
   /** Runs in one page. */
   readonly limit?: number | undefined;
   readonly cursor?: string | undefined;
@@ -136,12 +149,13 @@ export class NexusDeskClient {
     return this.#get(runPath(runId), runViewSchema, {}, signal);
   }
 
-  /** One page of runs, newest first. */
+  /** One page of runs. It may be short, or empty, while there is a next cursor. */
   async listRunsPage(query: RunListQuery = {}, { signal }: CallOptions = {}): Promise<RunList> {
-    return this.#get('/v1/runs', runListSchema, { ...query }, signal);
+    const status = query.status === undefined ? undefined : [query.status].flat().join(',');
+    return this.#get('/v1/runs', runListSchema, { ...query, status }, signal);
   }
 
-  /** All runs from the cursor on, newest first; pages are fetched as they are needed. */
+  /** All runs from the cursor on; pages are fetched as they are needed. */
   async *listRuns(
     query: RunListQuery = {},
     options: CallOptions = {},
@@ -171,6 +185,30 @@ export class NexusDeskClient {
     const path = `${runPath(runId)}/cancel`;
     const request = { method: 'POST', path, body, signal } as const;
     return (await this.#transport.json(request, cancelReceiptSchema)).value;
+  }
+
+  /** Cancels one page of the runs that have not ended. Repeating it is harmless. */
+  async cancelRuns(
+    body: CancelRunsRequest,
+    { signal }: CallOptions = {},
+  ): Promise<CancelRunsReply> {
+    const request = { method: 'POST', path: '/v1/runs/cancel', body, signal } as const;
+    return (await this.#transport.json(request, cancelRunsReplySchema)).value;
+  }
+
+  /**
+   * Cancels all runs that have not ended, those too that begin or move meanwhile: goes through them again until nothing
+   * was left to do. The runs end later, as after {@link cancelRun}.
+   */
+  async cancelAllRuns(
+    scope: CancelScope,
+    { reason, onRun, signal }: CancelAllOptions = {},
+  ): Promise<CancelSummary> {
+    const body = { ...scope, ...(reason === undefined ? {} : { reason }) };
+    return cancelUntilNoneIsLeft(
+      (cursor) => this.cancelRuns({ ...body, ...(cursor ? { cursor } : {}) }, { signal }),
+      onRun,
+    );
   }
 
   /** One page of a run's stored events. */

@@ -2,10 +2,11 @@ import { Command, CommanderError } from 'commander';
 import { EXIT, exitCodeOf } from './cli-error.ts';
 import type { CliHost } from './cli-host.ts';
 import { CliOutput } from './cli-output.ts';
+import { type CancelOptions, cancelCommand } from './commands/cancel-command.ts';
 import type { CommandContext } from './commands/command-context.ts';
 import { doctorCommand } from './commands/doctor-command.ts';
 import { enginesCommand } from './commands/engines-command.ts';
-import { cancelCommand, tailCommand } from './commands/follow-commands.ts';
+import { tailCommand } from './commands/follow-commands.ts';
 import { runsCommand, showCommand } from './commands/list-commands.ts';
 import { type RunOptions, runCommand } from './commands/run-command.ts';
 import { type UsageOptions, usageCommand } from './commands/usage-command.ts';
@@ -90,17 +91,19 @@ function buildProgram(
     );
   program
     .command('cancel')
-    .description('ask for the cancellation of a run')
-    .argument('<runId>')
+    .description('ask for the cancellation of a run, or of all that have not ended')
+    .argument('[runId]')
+    .option('--all', 'every run of the tenant that has not ended')
+    .option('--agent <id>', 'with --all: only the runs of this agent')
     .option('--reason <text>', 'shown in the events of the run')
-    .option('--wait', 'stay until the run has ended and exit as the run did')
-    .action((id: string, options: { reason?: string; wait?: boolean }) =>
+    .option('--wait', 'stay until it has ended; of one run, exit as the run did')
+    .action((id: string | undefined, options: CancelOptions) =>
       settle(cancelCommand(context, id, options)),
     );
   program
     .command('runs')
     .description('list runs, newest first')
-    .option('--status <status>', 'only those in this status')
+    .option('--status <statuses>', 'only those in one of these, with commas; `live`: not ended')
     .option('--limit <count>', 'how many', '20')
     .action((options: { status?: string; limit: string }) => settle(runsCommand(context, options)));
   program

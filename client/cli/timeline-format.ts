@@ -1,5 +1,5 @@
 import { styleText } from 'node:util';
-import type { Usage } from '#shared/contracts/index.ts';
+import type { ProcessTree, Usage } from '#shared/contracts/index.ts';
 import { plainLine } from './terminal-text.ts';
 
 type Format = Parameters<typeof styleText>[0];
@@ -59,6 +59,26 @@ export function usageText(usage: Usage): string {
   if (usage.toolCalls !== undefined) parts.push(`${count(usage.toolCalls)} tool calls`);
   if (usage.costUsd !== undefined) parts.push(`$${usage.costUsd.toFixed(4)}`);
   return parts.join(' · ');
+}
+
+/** HST-2: how it is known that nothing of the run is left, or that something is. */
+export function processTreeText(tree: ProcessTree): string {
+  switch (tree.verifiedBy) {
+    case 'host': {
+      const how = [tree.method.replaceAll('_', ' '), tree.signals.join(', ')];
+      const killed = tree.processesKilled > 0 ? [`${tree.processesKilled} killed`] : [];
+      const text = tree.verifiedGoneAt
+        ? `process tree verified gone at ${tree.verifiedGoneAt} by the host`
+        : `PROCESSES LEFT: ${tree.survivors} resisted the host`;
+      return `${text} (${[...how, ...killed].filter(Boolean).join('; ')})`;
+    }
+    case 'task_stopped':
+      return `process tree verified gone at ${tree.verifiedGoneAt} by the end of its task`;
+    case 'task_missing':
+      return `process tree verified gone at ${tree.verifiedGoneAt}: its task is no longer known`;
+    case 'never_started':
+      return `process tree verified gone at ${tree.verifiedGoneAt}: none was ever started`;
+  }
 }
 
 /** The lines of a error for people: what, where, and what to do. */

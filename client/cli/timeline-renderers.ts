@@ -3,12 +3,13 @@ import {
   type FINAL_EVENT_TYPES,
   type PlatformEventPayload,
   type PlatformEventType,
+  type ProcessTree,
   type TerminalStatus,
   tripleName,
   type Usage,
 } from '#shared/contracts/index.ts';
 import { plainLine, plainText } from './terminal-text.ts';
-import { errorLines, type Paint, tookText, usageText } from './timeline-format.ts';
+import { errorLines, type Paint, processTreeText, tookText, usageText } from './timeline-format.ts';
 
 /** What a timeline knows while it is told. */
 export interface Scene {
@@ -31,6 +32,7 @@ export interface RunOutcome {
   readonly status: TerminalStatus;
   readonly usage: Usage;
   readonly error?: ExecutionError | undefined;
+  readonly processTree?: ProcessTree | undefined;
 }
 
 type Payload<T extends PlatformEventType> = PlatformEventPayload<T>;
@@ -151,7 +153,8 @@ const OUTCOMES = {
   budget_exhausted: { symbol: '✗', format: 'red', words: 'budget exhausted' },
 } as const satisfies Record<keyof typeof FINAL_EVENT_TYPES, unknown>;
 
-export function renderOutcome(scene: Scene, { status, usage, error }: RunOutcome): void {
+export function renderOutcome(scene: Scene, outcome: RunOutcome): void {
+  const { status, usage, error, processTree } = outcome;
   if (scene.outcomeShown) return;
   scene.outcomeShown = true;
   for (const text of scene.openMessages.values()) {
@@ -161,7 +164,8 @@ export function renderOutcome(scene: Scene, { status, usage, error }: RunOutcome
   const { symbol, format, words } = OUTCOMES[status];
   const took = Number.isNaN(scene.startedAtMs) ? 0 : Math.max(0, scene.atMs - scene.startedAtMs);
   const head = join(scene.paint([format, 'bold'], words), tookText(took), usageText(usage));
-  scene.line(symbol, format, [head, ...(error ? errorLines(error) : [])].join('\n'));
+  const left = processTree ? [scene.paint('dim', processTreeText(processTree))] : [];
+  scene.line(symbol, format, [head, ...(error ? errorLines(error) : []), ...left].join('\n'));
   if (scene.offline) scene.line('!', 'yellow', scene.paint('yellow', OFFLINE_LABEL));
 }
 

@@ -63,7 +63,8 @@ export function createTimeline({ write, color, startedAtMs }: TimelineOptions): 
     finish(run) {
       if (scene.outcomeShown || !isTerminal(run.status)) return;
       if (run.endedAt !== undefined) advance(scene, run.endedAt);
-      const outcome: RunOutcome = { status: run.status, usage: run.usage, error: run.error };
+      const { status, usage, error, processTree } = run;
+      const outcome: RunOutcome = { status, usage, error, processTree };
       renderOutcome(scene, outcome);
     },
   };

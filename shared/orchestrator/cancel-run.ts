@@ -6,9 +6,16 @@ import { type SettleDeps, settleRun } from './settle-run.ts';
 
 const MAX_ROUNDS = 10;
 
+export interface CancelledHead {
+  readonly head: RunHead;
+  /** False when the run had been cancelled, or was being cancelled, already. */
+  readonly isNew: boolean;
+}
+
 /**
  * Accepts a cancel. A queued run ends at once; a live one becomes `cancelling` and ends `cancelled` when its host
- * has verified that nothing of it is left (or its task is gone). Repeats are harmless.
+ * has verified that nothing of it is left (or its task is gone). A repeat changes nothing and tells the task again: the
+ * first request may have died between its write and its StopTask (B103).
  *
  * @throws PlatformError `run_not_found`, `already_terminal` (unless it ended cancelled)
  */
@@ -16,17 +23,19 @@ export async function cancelRun(
   deps: SettleDeps & { launcher: Pick<TaskControl, 'stop'>; log: Logger },
   ref: RunRef,
   request: { reason: string | undefined; requestedBy: string },
-): Promise<RunHead> {
+): Promise<CancelledHead> {
   for (let round = 0; round < MAX_ROUNDS; round += 1) {
     const head = await deps.ledger.readHead(ref);
     if (!head) throw new PlatformError('run_not_found', `there is no run ${ref.runId}`);
     switch (head.status) {
       case 'cancelled':
+        return { head, isNew: false };
       case 'cancelling':
-        return head;
+        await stopTask(deps, head);
+        return { head, isNew: false };
       case 'queued': {
         const settled = await settleRun(deps, ref, { kind: 'cancel_requested' });
-        if (settled.outcome === 'ended') return settled.head;
+        if (settled.outcome === 'ended') return { head: settled.head, isNew: true };
         break;
       }
       case 'starting':
@@ -48,7 +57,7 @@ export async function cancelRun(
         });
         if (written.outcome === 'applied') {
           await stopTask(deps, written.head);
-          return written.head;
+          return { head: written.head, isNew: true };
         }
         break;
       }

@@ -1,7 +1,10 @@
+import { z } from 'zod';
 import {
   type EventPage,
   isTerminal,
   PlatformError,
+  type ProcessTree,
+  processTreeSchema,
   type RunList,
   type RunStatus,
   type RunView,
@@ -18,10 +21,11 @@ import {
 /** @throws PlatformError `run_not_found`, also for a run of another tenant: its existence is a secret */
 export async function viewRun(ledger: RunLedger, ref: RunRef): Promise<RunView> {
   const head = await requireRun(ledger, ref);
-  const [snapshot, attempts, ending] = await Promise.all([
+  const [snapshot, attempts, ending, processTree] = await Promise.all([
     head.epoch > 0 ? ledger.readSnapshot(ref, head.epoch) : undefined,
     head.epoch > 0 ? ledger.readAttempts(ref) : [],
     head.finalPage === undefined ? undefined : ledger.readEnding(ref, head.finalPage),
+    head.finalPage === undefined ? undefined : processTreeOf(ledger, ref, head.finalPage),
   ]);
   // The head keeps a short form; a run that goes on has none.
   const error = ending?.error ?? head.error;
@@ -37,10 +41,21 @@ export async function viewRun(ledger: RunLedger, ref: RunRef): Promise<RunView> 
       : {}),
     usage: head.usage,
     ...(ending?.result ? { result: ending.result } : {}),
-    ...(ending?.result?.processTree ? { processTree: ending.result.processTree } : {}),
+    ...(processTree ? { processTree } : {}),
     ...(error ? { error } : {}),
     attempts,
   };
+}
+
+/** HST-2: the final event says it, whoever ended the run. */
+async function processTreeOf(
+  ledger: RunLedger,
+  ref: RunRef,
+  finalPage: number,
+): Promise<ProcessTree | undefined> {
+  const [page] = await ledger.readPages(ref, finalPage - 1, 1);
+  const payload = z.object({ processTree: processTreeSchema });
+  return payload.safeParse(page?.events.at(-1)?.payload).data?.processTree;
 }
 
 /** A filtered list that is not of live runs only reads on until it has found some or has looked at this many. */

@@ -1,4 +1,5 @@
 import {
+  isTerminal,
   RUN_STATUSES,
   type RunStatus,
   type RunSummary,
@@ -7,7 +8,7 @@ import {
 } from '#shared/contracts/index.ts';
 import { EXIT, usageError } from '../cli-error.ts';
 import { plainText } from '../terminal-text.ts';
-import { errorLines, tookText, usageText } from '../timeline-format.ts';
+import { errorLines, processTreeText, tookText, usageText } from '../timeline-format.ts';
 import { type CommandContext, connect, countOption, runIdArgument } from './command-context.ts';
 
 const MAX_LISTED = 1_000;
@@ -30,7 +31,7 @@ export async function runsCommand(
   context: CommandContext,
   options: { readonly status?: string; readonly limit: string },
 ): Promise<number> {
-  const status = statusOption(options.status);
+  const status = statusesOption(options.status);
   const limit = countOption(options.limit, '--limit', { min: 1, max: MAX_LISTED });
   const client = await connect(context);
   const runs: RunSummary[] = [];
@@ -65,6 +66,7 @@ export function showRun(context: CommandContext, run: RunView): void {
   row('deadline', run.endedAt ? undefined : run.deadlineAt);
   row('attempt', run.attempt > 1 ? String(run.attempt) : undefined);
   row('usage', usageText(run.usage));
+  row('processes', run.processTree && processTreeText(run.processTree));
   for (const [index, line] of (run.error ? errorLines(run.error) : []).entries()) {
     row(index === 0 ? 'error' : '', line);
   }
@@ -79,12 +81,17 @@ function summaryLine({ output, host }: CommandContext, run: RunSummary): string 
   return `${run.runId}  ${status}  ${run.createdAt}  ${took.padStart(8)}  ${tripleName(run.engine)}`;
 }
 
-function statusOption(text: string | undefined): RunStatus | undefined {
-  if (text === undefined) return undefined;
-  const status = RUN_STATUSES.find((known) => known === text);
-  if (status) return status;
-  throw usageError(`${JSON.stringify(text)} is not a status`, {
-    field: '--status',
-    remedy: `one of ${RUN_STATUSES.join(', ')}`,
+/** What `--status live` stands for. */
+const LIVE_STATUSES = RUN_STATUSES.filter((status) => !isTerminal(status));
+
+function statusesOption(text: string | undefined): RunStatus[] | undefined {
+  return text?.split(',').flatMap((word) => {
+    if (word === 'live') return LIVE_STATUSES;
+    const status = RUN_STATUSES.find((known) => known === word);
+    if (status) return [status];
+    throw usageError(`${JSON.stringify(word)} is not a status`, {
+      field: '--status',
+      remedy: `one or several, with commas, of live, ${RUN_STATUSES.join(', ')}`,
+    });
   });
 }

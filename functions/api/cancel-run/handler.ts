@@ -10,7 +10,7 @@ export function cancelRunHandler(deps: Parameters<typeof cancelRun>[0]) {
     body: cancelRunRequestSchema,
     run: async (request) => {
       const caller = request.caller();
-      const head = await cancelRun(deps, runOfPath(caller.tenantId, request.path), {
+      const { head } = await cancelRun(deps, runOfPath(caller.tenantId, request.path), {
         reason: request.body.reason,
         requestedBy: caller.subject,
       });
