@@ -1,5 +1,5 @@
 import type { NewEvent } from '#shared/contracts/index.ts';
-import { all, equals, startsWith, type Table } from '#shared/table/index.ts';
+import { all, equals, type Item, startsWith, type Table } from '#shared/table/index.ts';
 import { fromPageItem, notYetPut, PAGE_PREFIX, pageKey, toPageItem } from './dynamo-run-item.ts';
 import { LOG_START, type LogPage, type LogPosition, positionAfter } from './log-page.ts';
 import type { RunRef } from './run-head.ts';
@@ -87,13 +87,11 @@ async function lastPage(table: Table, ref: RunRef): Promise<LogPage | undefined>
   return items[0] && fromPageItem(items[0]);
 }
 
-/** A page of the platform at the end of the log, ready to be put in a transaction. */
-export async function nextPlatformPage(
-  table: Table,
-  ref: RunRef,
-  page: Pick<LogPage, 'kind' | 'epoch' | 'events' | 'traceId'>,
-): Promise<LogPage> {
-  const position = await logEnd(table, ref);
+/** A page of the platform at a place in the log, ready to be put in a transaction. */
+export function platformPage(
+  position: LogPosition,
+  page: Pick<LogPage, 'kind' | 'epoch' | 'events' | 'traceId' | 'attempt'>,
+): LogPage {
   return {
     ...page,
     index: position.nextIndex,
@@ -101,4 +99,10 @@ export async function nextPlatformPage(
     producer: 'platform',
     producerFirst: 0,
   };
+}
+
+/** Where to go on behind the page that took the slot. */
+export function positionBehind(winner: Item): LogPosition {
+  const page = fromPageItem(winner);
+  return positionAfter({ ...page, count: page.events.length });
 }

@@ -12,7 +12,7 @@ import {
   type Table,
   type TransactionPart,
 } from '#shared/table/index.ts';
-import { nextPlatformPage } from './dynamo-append-page.ts';
+import { logEnd, platformPage, positionBehind } from './dynamo-append-page.ts';
 import { newWriteName, transactNamed } from './dynamo-named-write.ts';
 import { releaseSlots } from './dynamo-quota.ts';
 import {
@@ -34,7 +34,10 @@ import type { Ending, EndOutcome, RunLedger } from './run-ledger.ts';
 import { isActive } from './run-lifecycle.ts';
 import { addUsage } from './run-usage.ts';
 
-/** A host that appends at full speed can win the slot a few times in a row; each loss is one more read. */
+/**
+ * A host that appends at full speed can win the slot a few times in a row. Who loses goes on behind the winner without
+ * another read: else a cancel would need two round trips for each of the host's, and never get a word in.
+ */
 const SLOT_TRIES = 50;
 
 /** See {@link RunLedger.requestCancel}. */
@@ -73,7 +76,7 @@ export async function finishRun(
   const { status, error } = ending;
   const endedAt = notBefore(input.now, head);
   const attempt = endOfAttempt(head, endedAt, status, ending);
-  const removed = ['dueAt', 'leaseExpiresAt', 'quota'] as const;
+  const removed = ['dueAt', 'leaseExpiresAt', 'quota', 'cancelReason'] as const;
   return withPage(table, head, { kind: 'final', events, attempt, ending }, (page) => {
     const set = {
       status,
@@ -185,12 +188,10 @@ async function withPage(
   const { ending, ...content } = page;
   const writer = newWriteName();
   const empty = new Set<number>();
+  const { epoch, traceId } = head;
+  let position = await logEnd(table, head);
   for (let attempt = 0; attempt < SLOT_TRIES; attempt += 1) {
-    const next = await nextPlatformPage(table, head, {
-      ...content,
-      epoch: head.epoch,
-      traceId: head.traceId,
-    });
+    const next = platformPage(position, { ...content, epoch, traceId });
     const { headPart, release, after } = build(next);
     const releases = release.map((part, index) => ({ part, index }));
     const wanted = releases.filter(({ index }) => !empty.has(index));
@@ -211,7 +212,11 @@ async function withPage(
         head: headRefused.existing && fromHeadItem(headRefused.existing),
       };
     }
-    if (slotRefused) continue;
+    if (slotRefused) {
+      const { existing } = slotRefused;
+      position = existing ? positionBehind(existing) : await logEnd(table, head);
+      continue;
+    }
     for (const [place, refused] of counters.entries()) {
       if (refused) empty.add(wanted[place]?.index ?? place);
     }
