@@ -2,6 +2,7 @@ import { generateKeyPair, SignJWT } from 'jose';
 import { type ClientOptions, NexusDeskClient } from '#client/nexusdesk-client.ts';
 import { authorizeRequestHandler } from '#functions/api/authorize-request/handler.ts';
 import { cancelRunHandler } from '#functions/api/cancel-run/handler.ts';
+import { cancelRunsHandler } from '#functions/api/cancel-runs/handler.ts';
 import { getRunHandler } from '#functions/api/get-run/handler.ts';
 import { listRunEventsHandler } from '#functions/api/list-run-events/handler.ts';
 import { listRunsHandler } from '#functions/api/list-runs/handler.ts';
@@ -35,7 +36,8 @@ export async function openApiBench(
     'api/get-run': () => getRunHandler({ ledger, log }),
     'api/list-runs': () => listRunsHandler({ ledger, log }),
     'api/list-run-events': () => listRunEventsHandler({ ledger, log }),
-    'api/cancel-run': () => cancelRunHandler(bench.deps),
+    'api/cancel-run': () => cancelRunHandler({ ...bench.deps, ledger }),
+    'api/cancel-runs': () => cancelRunsHandler({ ...bench.deps, ledger }),
     'api/stream-run-events': () =>
       streamifyResponse(
         streamRunEventsHandler({
