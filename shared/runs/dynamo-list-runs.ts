@@ -4,7 +4,7 @@ import { isTerminal, PlatformError } from '#shared/contracts/index.ts';
 import { equals, type Item, type Table } from '#shared/table/index.ts';
 import { DUE_SHARDS, TABLE_SHAPE } from '#shared/topology/index.ts';
 import { readHeads } from './dynamo-read-run.ts';
-import { duePartition, headKey, parseItem, tenantPartition } from './dynamo-run-item.ts';
+import { duePartition, headKey, parseItem, refOfHeadKey } from './dynamo-run-item.ts';
 import type { RunHead, RunRef } from './run-head.ts';
 import type { RunLedger } from './run-ledger.ts';
 
@@ -18,14 +18,13 @@ export async function listRuns(
   options: Parameters<RunLedger['listRuns']>[1],
 ): Promise<{ heads: RunHead[]; nextCursor: string | undefined }> {
   const heads: RunHead[] = [];
-  const indexed = { tenantPk: tenantPartition(tenantId) };
   let startAfter =
     options.cursor === undefined ? undefined : decodeListCursor(options.cursor, tenantId);
   let read = 0;
   do {
     const page = await table.query({
       index: TABLE_SHAPE.indexes.runsByTenant.name,
-      keys: equals('tenantPk', indexed.tenantPk),
+      keys: equals('tenantId', tenantId),
       limit: options.limit - heads.length,
       descending: true,
       startAfter,
@@ -51,7 +50,7 @@ function decodeListCursor(cursor: string, tenantId: string): Item {
   const [createdSk] = decodeCursor(z.tuple([createdSkSchema]), tenantId, cursor);
   return {
     ...headKey({ tenantId, runId: runIdOf(createdSk) }),
-    tenantPk: tenantPartition(tenantId),
+    tenantId,
     createdSk,
   };
 }
@@ -61,7 +60,7 @@ const createdSkSchema = z.string().regex(/^[0-9TZ:.-]{24}#run_[0-9A-Z]{26}$/);
 /** Entries of all tenants are read and dropped on the way: most that one request takes. */
 const DUE_PAGE = 1_000;
 
-const dueItemSchema = z.object({ tenantId: z.string(), runId: z.string(), dueAt: z.string() });
+const dueItemSchema = z.object({ pk: z.string(), sk: z.string(), dueAt: z.string() });
 const liveCursorSchema = z.tuple([
   z.number().int().min(0).max(DUE_SHARDS),
   z.string().max(30),
@@ -91,7 +90,11 @@ export async function liveRuns(
         limit: DUE_PAGE,
         startAfter,
       });
-      const found = page.items.map((item) => parseItem(dueItemSchema, item));
+      const found = page.items.flatMap((item) => {
+        const { dueAt: due, ...key } = parseItem(dueItemSchema, item);
+        const ref = refOfHeadKey(key);
+        return ref ? [{ ...ref, dueAt: due }] : [];
+      });
       entries.push(...found.slice(0, options.limit - entries.length));
       const last = entries.at(-1);
       // The last one that is answered is a run of this tenant: a cursor never names another's.

@@ -1,11 +1,10 @@
 import { z } from 'zod';
 import { all, between, equals, type Item, type Table } from '#shared/table/index.ts';
 import { TABLE_SHAPE } from '#shared/topology/index.ts';
-import { duePartition, headKey, parseItem } from './dynamo-run-item.ts';
+import { duePartition, parseItem, refOfHeadKey } from './dynamo-run-item.ts';
 import type { DuePage, DueTimer } from './run-ledger.ts';
 
 const timerSchema = z.object({ pk: z.string(), sk: z.string(), dueAt: z.string() });
-const refSchema = z.object({ tenantId: z.string(), runId: z.string() });
 
 /** See {@link RunLedger.dueTimers}. */
 export async function dueTimers(
@@ -26,10 +25,6 @@ export async function dueTimers(
 /** Known by its key: an item of another kind may carry the same names. */
 function toTimer(item: Item): DueTimer {
   const { pk, sk, dueAt } = parseItem(timerSchema, item);
-  const ref = refSchema.safeParse(item);
-  if (ref.success) {
-    const head = headKey(ref.data);
-    if (head.pk === pk && head.sk === sk) return { kind: 'run', ref: ref.data, dueAt };
-  }
-  return { kind: 'other', key: `${pk} ${sk}`, dueAt };
+  const ref = refOfHeadKey({ pk, sk });
+  return ref ? { kind: 'run', ref, dueAt } : { kind: 'other', key: `${pk} ${sk}`, dueAt };
 }

@@ -1,16 +1,10 @@
-import { all, between, equals, startsWith, type Table } from '#shared/table/index.ts';
+import { all, between, equals, type Key, type Table } from '#shared/table/index.ts';
 import { fromSnapshotItem } from './dynamo-claim-run.ts';
-import {
-  fromHeadItem,
-  fromPageItem,
-  headKey,
-  pageKey,
-  SNAPSHOT_PREFIX,
-  snapshotKey,
-} from './dynamo-run-item.ts';
+import { fromHeadItem, fromPageItem, headKey, pageKey, snapshotKey } from './dynamo-run-item.ts';
 import type { LogPage } from './log-page.ts';
 import type { RunHead, RunRef } from './run-head.ts';
 import type { AttemptRecord, AttemptSnapshot } from './run-ledger.ts';
+import { isActive } from './run-lifecycle.ts';
 
 export async function readHead(table: Table, ref: RunRef): Promise<RunHead | undefined> {
   const item = await table.get(headKey(ref), { consistent: true });
@@ -32,25 +26,23 @@ export async function readSnapshot(
   return item && fromSnapshotItem(item);
 }
 
-/** Begins are in the snapshots, ends on the pages that ended them. */
+/**
+ * Ends are on the pages that ended them, begins in the snapshots. A claim that was given back left a snapshot too, and
+ * was no attempt.
+ */
 export async function readAttempts(table: Table, ref: RunRef): Promise<AttemptRecord[]> {
   const head = await readHead(table, ref);
   if (!head) return [];
-  const ending = [...(head.seals ?? []), ...(head.finalPage === undefined ? [] : [head.finalPage])];
-  const [snapshots, pages] = await Promise.all([
-    readSnapshots(table, ref),
-    table.getMany(
-      ending.map((index) => pageKey(ref, index)),
-      { consistent: true },
-    ),
-  ]);
+  const pages = [...(head.seals ?? []), ...(head.finalPage === undefined ? [] : [head.finalPage])];
   const ends = new Map(
-    pages.flatMap((item) => {
-      const end = item && fromPageItem(item).attempt;
+    (await getMany(table, pages, (index) => pageKey(ref, index))).flatMap((item) => {
+      const end = fromPageItem(item).attempt;
       return end ? [[end.epoch, end] as const] : [];
     }),
   );
-  return snapshots.map(({ attempt, epoch, claimedAt }) => {
+  const epochs = [...ends.keys(), ...(isActive(head.status) ? [head.epoch] : [])];
+  const snapshots = await getMany(table, epochs, (epoch) => snapshotKey(ref, epoch));
+  return snapshots.map(fromSnapshotItem).map(({ attempt, epoch, claimedAt }) => {
     const { endedAt, outcome, error } = ends.get(epoch) ?? {};
     return {
       attempt,
@@ -63,16 +55,9 @@ export async function readAttempts(table: Table, ref: RunRef): Promise<AttemptRe
   });
 }
 
-/** As many as a run may have attempts, and more than that. */
-const MAX_SNAPSHOTS = 100;
-
-async function readSnapshots(table: Table, ref: RunRef): Promise<AttemptSnapshot[]> {
-  const { items } = await table.query({
-    keys: all(equals('pk', headKey(ref).pk), startsWith('sk', SNAPSHOT_PREFIX)),
-    limit: MAX_SNAPSHOTS,
-    consistent: true,
-  });
-  return items.map(fromSnapshotItem);
+async function getMany<T>(table: Table, names: readonly T[], keyOf: (name: T) => Key) {
+  const items = await table.getMany(names.map(keyOf), { consistent: true });
+  return items.filter((item) => item !== undefined);
 }
 
 export async function readPages(

@@ -4,6 +4,7 @@ import {
   executionErrorSchema,
   PlatformError,
   type RunStatus,
+  tripleName,
   usageSchema,
 } from '#shared/contracts/index.ts';
 import {
@@ -29,10 +30,9 @@ const partition = ({ tenantId, runId }: RunRef) => `RUN#${tenantId}#${runId}`;
 const padded = (index: number) => String(index).padStart(8, '0');
 
 export const headKey = (ref: RunRef): Key => ({ pk: partition(ref), sk: 'HEAD' });
-export const SNAPSHOT_PREFIX = 'SPEC#';
 export const snapshotKey = (ref: RunRef, epoch: number): Key => ({
   pk: partition(ref),
-  sk: `${SNAPSHOT_PREFIX}${padded(epoch)}`,
+  sk: `SPEC#${padded(epoch)}`,
 });
 export const PAGE_PREFIX = 'LOG#';
 export const pageKey = (ref: RunRef, index: number): Key => ({
@@ -40,7 +40,6 @@ export const pageKey = (ref: RunRef, index: number): Key => ({
   sk: `${PAGE_PREFIX}${padded(index)}`,
 });
 
-export const tenantPartition = (tenantId: string) => `TENANT#${tenantId}`;
 export const duePartition = (shard: number) => `DUE#${shard}`;
 
 export function dueShardOf(runId: string): number {
@@ -49,22 +48,38 @@ export function dueShardOf(runId: string): number {
 
 // ── head ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 
+/** Nothing is in it twice: what the keys say is read from them, so that it stays within one write unit. */
 export function toHeadItem(head: RunHead): Item {
-  const { engine, dueAt, ...rest } = head;
+  const { engine, dueAt, runId, createdAt, ...rest } = head;
   return {
     ...headKey(head),
     kind: 'head',
     ...rest,
-    ...engine,
-    tenantPk: tenantPartition(head.tenantId),
-    createdSk: `${head.createdAt}#${head.runId}`,
-    ...(dueAt ? { duePk: duePartition(dueShardOf(head.runId)), dueAt } : {}),
+    engine: tripleName(engine),
+    createdSk: `${createdAt}#${runId}`,
+    ...(dueAt ? { duePk: duePartition(dueShardOf(runId)), dueAt } : {}),
   };
 }
 
+const headItemSchema = z.object({ engine: z.string(), createdSk: z.string() });
+
 export function fromHeadItem(item: Item): RunHead {
-  const { engineId, protocolId, adapterVersion } = item;
-  return parseItem(runHeadSchema, { ...item, engine: { engineId, protocolId, adapterVersion } });
+  const { engine, createdSk } = parseItem(headItemSchema, item);
+  const [engineId, protocolId, adapterVersion] = engine.split('/');
+  const [createdAt, runId] = createdSk.split('#');
+  return parseItem(runHeadSchema, {
+    ...item,
+    engine: { engineId, protocolId, adapterVersion },
+    createdAt,
+    runId,
+  });
+}
+
+/** The run whose head has this key; undefined for the key of another item. */
+export function refOfHeadKey({ pk, sk }: Key): RunRef | undefined {
+  const [kind, tenantId, runId, ...rest] = pk.split('#');
+  if (kind !== 'RUN' || !tenantId || !runId || rest.length > 0 || sk !== 'HEAD') return undefined;
+  return { tenantId, runId };
 }
 
 /** An item that does not parse was not written by this code: a fault of ours, never silently skipped. */

@@ -1,8 +1,8 @@
 import type { ExecutionError } from '#shared/contracts/index.ts';
 
 /** A head stays within one write unit whatever is said of its run, so what people wrote is cut short on it. */
-const MAX_REASON_BYTES = 120;
-const MAX_MESSAGE_BYTES = 160;
+const MAX_REASON_BYTES = 80;
+const MAX_MESSAGE_BYTES = 100;
 
 /** What a head keeps of an error: enough for a list and for programs; the final page has all of it. */
 export function boundedError({ class: errorClass, code, message, sideEffects }: ExecutionError) {

@@ -12,12 +12,12 @@ export const TABLE_SHAPE = {
     /** Runs of one tenant, newest last. Keys only, which never change: no write of a run touches it after the first. */
     runsByTenant: {
       name: 'runs-by-tenant',
-      partitionKey: 'tenantPk',
+      partitionKey: 'tenantId',
       sortKey: 'createdSk',
       include: [],
     },
     /** Sparse: every pending timer, by shard and due time. The sweeper reads nothing else. */
-    due: { name: 'due', partitionKey: 'duePk', sortKey: 'dueAt', include: ['tenantId', 'runId'] },
+    due: { name: 'due', partitionKey: 'duePk', sortKey: 'dueAt', include: ['tenantId'] },
   },
 } as const;
 

@@ -138,7 +138,7 @@ export async function tableViolations(endpoint: string, accepted: number): Promi
     for (const item of Items.map((each) => unmarshall(each))) {
       if (item.sk === 'HEAD') {
         heads += 1;
-        if (item.dueAt) wrong.push(`${item.runId} has ended and still has a timer`);
+        if (item.dueAt) wrong.push(`${item.pk} has ended and still has a timer`);
       }
       if (typeof item.live === 'number' && item.live !== 0) {
         wrong.push(`${item.pk} ${item.sk}: ${item.live} slots are still taken`);
