@@ -48,12 +48,23 @@ function sameList(
  */
 export function itemSize(item: Item): number {
   let size = 0;
-  for (const [name, value] of Object.entries(item)) size += Buffer.byteLength(name) + sizeOf(value);
+  for (const name of Object.keys(item)) {
+    size += utf8Length(name) + sizeOf(item[name] as AttributeValue);
+  }
   return size;
 }
 
+/** As `Buffer.byteLength`, which for a short text costs more than looking at it. */
+function utf8Length(text: string): number {
+  if (text.length > 48) return Buffer.byteLength(text);
+  for (let at = 0; at < text.length; at += 1) {
+    if (text.charCodeAt(at) > 127) return Buffer.byteLength(text);
+  }
+  return text.length;
+}
+
 function sizeOf(value: AttributeValue): number {
-  if (value.S !== undefined) return Buffer.byteLength(value.S);
+  if (value.S !== undefined) return utf8Length(value.S);
   if (value.N !== undefined) return sizeOfNumber(value.N);
   if (value.B !== undefined) return Buffer.byteLength(value.B, 'base64');
   if (value.SS) return sum(value.SS, (text) => Buffer.byteLength(text));

@@ -17,7 +17,11 @@ export class AwsError extends Error {
       headers?: Record<string, string>;
     } = {},
   ) {
+    // It is an answer, not a fault: nobody asks where it came from, and finding that out takes longer than a read.
+    const { stackTraceLimit } = Error;
+    Error.stackTraceLimit = 0;
     super(message);
+    Error.stackTraceLimit = stackTraceLimit;
     this.name = 'AwsError';
     this.type = type;
     this.statusCode = options.statusCode ?? 400;

@@ -50,7 +50,7 @@ function outcome(parser: ExpressionParser, text: string, attrNames: Names, attrV
   };
 }
 
-const value = fc.oneof(
+const value = fc.oneof<fc.Arbitrary<AttributeValue>[]>(
   fc.integer({ min: -3, max: 3 }).map((n) => ({ N: String(n) })),
   fc.constantFrom('N', 'S', 'x').map((S) => ({ S })),
   fc.constant({ L: [] }),
