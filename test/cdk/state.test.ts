@@ -161,6 +161,15 @@ describe('state', () => {
       }
     });
 
+    it('B56 bear deliveries that are throttled: more than one at once, and five before one is set aside', () => {
+      const consumers = FUNCTIONS.flatMap(({ trigger }) =>
+        trigger.kind === 'queue' ? [trigger.maxConcurrency] : [],
+      );
+      expect(consumers).toHaveLength(2);
+      expect(Math.min(...consumers)).toBeGreaterThanOrEqual(2);
+      expect(RUNS_QUEUE_MAX_RECEIVES).toBeGreaterThanOrEqual(5);
+    });
+
     it('ORC-5 set a launch aside after so many attempts, and keep it longer than the launch queue', () => {
       const [runs, deadLetters] = ['runs', 'runs-dead-letter'].map((name) =>
         queues().find(({ properties }) => properties.QueueName === `nexusdesk-dev-${name}`),
