@@ -1,9 +1,11 @@
 const MAX_LENGTH = 1_000;
+/** More than this is not looked at: the words of a service are short, and patterns take their time on long ones. */
+const MAX_READ = 4_000;
 
 /** What may stand in the words of the control plane and is nobody's business: credentials in URLs, headers, keys. */
 const SECRETS: readonly [RegExp, string][] = [
   // User information of a URL.
-  [/(\w+:\/\/)[^/\s@"']+@/g, '$1***@'],
+  [/\b(\w{1,20}:\/\/)[^/\s@"']+@/g, '$1***@'],
   // Signed URLs of layers carry their authority in the query.
   [/(https?:\/\/[^\s?"']+)\?[^\s"']*/g, '$1?***'],
   [/\b(bearer|basic)\s+[\w.~+/=-]{8,}/gi, '$1 ***'],
@@ -13,6 +15,8 @@ const SECRETS: readonly [RegExp, string][] = [
 
 /** Words of a service, as they may be shown to the owner of a run: bounded, and without credentials. */
 export function publicReason(text: string): string {
-  const clean = SECRETS.reduce((masked, [secret, mark]) => masked.replace(secret, mark), text);
+  // Cut between words: half a credential would not be known as one.
+  const read = text.length > MAX_READ ? text.slice(0, MAX_READ).replace(/\S*$/, '') : text;
+  const clean = SECRETS.reduce((masked, [secret, mark]) => masked.replace(secret, mark), read);
   return clean.length > MAX_LENGTH ? `${clean.slice(0, MAX_LENGTH - 1)}…` : clean;
 }

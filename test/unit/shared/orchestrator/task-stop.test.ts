@@ -162,9 +162,12 @@ describe('why a task stopped', () => {
     expect(reason).not.toContain('CANARY');
   });
 
-  it('is told in bounded words', () => {
-    expect(readTaskStop({ stoppedReason: 'x'.repeat(50_000) }).reason.length).toBeLessThanOrEqual(
-      1_000,
+  it('is told in bounded words, however long they are', () => {
+    const reasonOf = (stoppedReason: string) => readTaskStop({ stoppedReason }).reason;
+    expect(reasonOf('word '.repeat(200_000)).length).toBe(1_000);
+    expect(reasonOf('x'.repeat(1_000_000)).length).toBeLessThanOrEqual(1_000);
+    expect(reasonOf(`${'x '.repeat(1_990)}https://user:CANARY${'y'.repeat(50)}@a`)).not.toContain(
+      'CANARY',
     );
   });
 });
