@@ -36,11 +36,11 @@ export const RUNS_QUEUE_MAX_RECEIVES = 5;
 export const RUNS_QUEUE_VISIBILITY_MS = 360_000;
 
 /**
- * How often the consumer of a stream is given a batch again, and for how long, before its event source puts the batch
- * aside. Long, because what fails this often is the consumer or what it needs, not a record: it names those itself. Short
- * of the 24 h that a stream keeps.
+ * How often the consumer of a stream is given a batch again (the most that Lambda counts), and for how long, before its
+ * event source puts the batch aside. Long, because what fails this often is the consumer or what it needs, not a record:
+ * it names those itself. Short of the 24 h that a stream keeps.
  */
-export const STREAM_MAX_RETRIES = 1_000;
+export const STREAM_MAX_RETRIES = 10_000;
 export const STREAM_MAX_AGE_MS = 20 * 3_600_000;
 
 /** Container of the task definition that runs the host. */

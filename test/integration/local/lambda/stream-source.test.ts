@@ -4,7 +4,10 @@ import {
   DynamoDBClient,
   PutItemCommand,
 } from '@aws-sdk/client-dynamodb';
-import { DynamoDBStreamsClient } from '@aws-sdk/client-dynamodb-streams';
+import {
+  DynamoDBStreamsClient,
+  type _Record as StreamRecord,
+} from '@aws-sdk/client-dynamodb-streams';
 import type { DynamoDBStreamEvent } from 'aws-lambda';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { openDynamo } from '#local/aws/dynamo/service.ts';
@@ -184,6 +187,21 @@ describe('a function behind the stream of a table', () => {
         DDBStreamBatchInfo: { batchSize: 1, streamArn: table.streamArn },
       },
     ]);
+  });
+
+  it('is not told of what its filter passes over, and goes on behind it after a restart', async () => {
+    const table = await openTable();
+    const wanted = ({ dynamodb }: StreamRecord) => dynamodb?.Keys?.pk?.S?.startsWith('w') ?? false;
+    const first: unknown[] = [];
+    const source = start(table, (event) => void first.push(...keysOf(event)), { filter: wanted });
+    await table.put('a', 'w1', 'b', 'w2', 'c');
+    await vi.waitFor(() => expect(first).toEqual(['w1', 'w2']));
+    await source.stop();
+    const second: unknown[] = [];
+    start(table, (event) => void second.push(...keysOf(event)));
+    await table.put('d');
+    await vi.waitFor(() => expect(second).toContain('d'));
+    expect(second.filter((key) => key !== 'c')).toEqual(['d']);
   });
 
   it('is woken by notify, however rarely it would look by itself', async () => {
