@@ -45,11 +45,17 @@ function memoryStreams(): StreamStore {
       if (list) list.push({ sequence, record });
       else records.set(arn, [{ sequence, record }]);
     },
-    *after(arn, sequence, limit) {
+    *after(arn, start, limit) {
       const list = recordsOf(arn);
-      const from = firstAfter(list, sequence);
-      for (const stored of list.slice(from, from + limit)) {
-        yield { ...stored, bytes: JSON.stringify(stored.record).length };
+      const from = firstAfter(list, start);
+      for (const { sequence, record } of list.slice(from, from + limit)) {
+        yield {
+          sequence,
+          record,
+          get bytes() {
+            return JSON.stringify(record).length;
+          },
+        };
       }
     },
     nthNewest: (arn, n) => recordsOf(arn).at(-1 - n)?.sequence,
