@@ -36,8 +36,8 @@ const ROUND_EVENTS = 100;
 
 /**
  * Publishes pages, each run's in the order of the list: a page is offered when the bus has taken everything before it,
- * and a run that is refused something waits alone, while the others go on. From the first refused event of a run on it is tried again a bounded
- * number of times, until `untilMs` at the latest.
+ * and a run that is refused something waits alone, while the others go on. From the first refused event on, a page is
+ * tried again a bounded number of times, until `untilMs` at the latest.
  */
 export async function publishPages<P extends OutboxPage>(
   deps: PublishDeps,
