@@ -108,7 +108,9 @@ class Simulation {
 
   async #live(): Promise<void> {
     const kernel = this.#kernel;
-    kernel.note(`seed ${this.#seed}, ${this.#faults.mood}: ${[...this.#faults.rates.keys()].join(' ')}`);
+    kernel.note(
+      `seed ${this.#seed}, ${this.#faults.mood}: ${[...this.#faults.rates.keys()].join(' ')}`,
+    );
     kernel.note(`settings ${JSON.stringify(this.#settings)}, skew ${this.#faults.maxSkewMs}`);
     for (const plan of this.#plans) this.#startClient(plan);
     this.#world.startSweeping();

@@ -4,9 +4,9 @@ import type { Actor, Kernel } from '../kernel/kernel.ts';
 import type { Faults } from '../world/faults.ts';
 import type { Network } from '../world/network.ts';
 import type { HostProcess, SimulatedTask } from '../world/tasks.ts';
+import { planOf, type RunPlan, scriptOf } from './run-plan.ts';
 import type { EngineWitness } from './scripted-engine.ts';
 import { scriptedEngines } from './scripted-engine.ts';
-import { planOf, type RunPlan, scriptOf } from './run-plan.ts';
 
 /** As the program in the task exits. */
 const EXIT_CODES = { reported: 0, authority_lost: 3, unreachable: 4 } as const;
@@ -78,7 +78,8 @@ export function startHost(
         clock: { now: () => Date.now() },
         onFault: (error) => {
           // An outage is the world's fault; a refusal of what the host sent is not.
-          if (!(error instanceof Error && error.name === 'GatewayUnreachable')) witness.fault(error);
+          if (!(error instanceof Error && error.name === 'GatewayUnreachable'))
+            witness.fault(error);
         },
         taskStopping: taskStopping.signal,
       }),

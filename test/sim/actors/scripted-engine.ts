@@ -93,9 +93,7 @@ class ScriptedEngine implements StartedEngine {
       await wait(step.afterMs);
       if (this.state === 'exited') return 'by_itself';
       const text = 'x'.repeat(step.bytes);
-      await this.#emit(
-        Array.from({ length: step.events }, () => this.#message(text, step.urgent)),
-      );
+      await this.#emit(Array.from({ length: step.events }, () => this.#message(text, step.urgent)));
     }
     if (this.#script.end.kind === 'hang') return this.#stopped;
     return 'by_itself';
@@ -106,7 +104,11 @@ class ScriptedEngine implements StartedEngine {
     const marker = `${this.#hostName}/${this.#produced}`;
     const timestamp = new Date().toISOString();
     return urgent
-      ? platformEvent('execution.diagnostic', { kind: 'engine_notice', message: marker }, { timestamp })
+      ? platformEvent(
+          'execution.diagnostic',
+          { kind: 'engine_notice', message: marker },
+          { timestamp },
+        )
       : platformEvent(
           'message.completed',
           { messageId: marker, role: 'assistant', text },

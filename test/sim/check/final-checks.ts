@@ -2,7 +2,7 @@ import type { AgentEvent, Usage } from '#shared/contracts/index.ts';
 import { isTerminal } from '#shared/contracts/index.ts';
 import type { Reading } from '../actors/reader.ts';
 import type { Publication } from '../world/bus.ts';
-import { shortName, type SimulatedTask } from '../world/tasks.ts';
+import { type SimulatedTask, shortName } from '../world/tasks.ts';
 import type { HostWatch } from './host-watch.ts';
 import type { LedgerWatch } from './ledger-watch.ts';
 import type { RunRecord } from './run-record.ts';
@@ -43,14 +43,17 @@ export function checkRemains(remains: Remains): void {
   }
   checkTasks(remains);
   checkBus(remains.ledger, remains.publications);
-  for (const reading of remains.readings) checkReading(remains.ledger.runOf(reading.runId), reading);
+  for (const reading of remains.readings)
+    checkReading(remains.ledger.runOf(reading.runId), reading);
 }
 
 function checkUsage(run: RunRecord, hosts: HostWatch): void {
   let sum: Usage = {};
   for (const [epoch, { usage }] of run.epochs) {
     if (!usage) continue;
-    const results = hosts.engines.filter((life) => life.runId === run.runId && life.epoch === epoch);
+    const results = hosts.engines.filter(
+      (life) => life.runId === run.runId && life.epoch === epoch,
+    );
     const known = results.map(({ result }) => result?.usage).filter((one) => one !== undefined);
     if (!isEmpty(usage) && !known.some((one) => same(one, usage))) {
       throw new Violation(
@@ -93,7 +96,10 @@ function same(a: object, b: object): boolean {
 function checkTasks({ tasks, hosts }: Remains): void {
   for (const task of tasks) {
     if (task.status !== 'STOPPED' && task.status !== 'DEPROVISIONING') {
-      throw new Violation('no-orphans', `${shortName(task)} of ${task.startedBy} is ${task.status}`);
+      throw new Violation(
+        'no-orphans',
+        `${shortName(task)} of ${task.startedBy} is ${task.status}`,
+      );
     }
   }
   const [host] = hosts.living;
@@ -145,9 +151,7 @@ function isPublic(event: AgentEvent): boolean {
 function checkReading(run: RunRecord | undefined, reading: Reading): void {
   const log = run?.events ?? [];
   const got = reading.events;
-  const at = log.findIndex(
-    (event, index) => JSON.stringify(event) !== JSON.stringify(got[index]),
-  );
+  const at = log.findIndex((event, index) => JSON.stringify(event) !== JSON.stringify(got[index]));
   if (at !== -1 || got.length !== log.length) {
     throw new Violation(
       'reader-complete',

@@ -86,7 +86,10 @@ export class HostWatch {
     const harmless = earlier.every(({ result }) => result?.error?.sideEffects === 'none');
     if (run && !run.repeatable && !harmless) {
       this.#fail(
-        new Violation('no-second-effect', `${runId}: ${host} starts an engine after ${earlier.at(-1)?.host}`),
+        new Violation(
+          'no-second-effect',
+          `${runId}: ${host} starts an engine after ${earlier.at(-1)?.host}`,
+        ),
       );
     }
     this.engines.push({ runId, epoch, host, result: undefined });

@@ -69,7 +69,10 @@ export class LedgerWatch {
     const epoch = Number(image.epoch?.N);
     const from = before?.status?.S as RunStatus | undefined;
     if (from && isTerminal(from)) {
-      throw new Violation('one-ending', `${run.runId} was ${from} and was written again (${status})`);
+      throw new Violation(
+        'one-ending',
+        `${run.runId} was ${from} and was written again (${status})`,
+      );
     }
     if (from && from !== status) {
       const step = `${from} → ${status}`;
@@ -135,7 +138,10 @@ export class LedgerWatch {
     const last = page.events.at(-1);
     const ends = page.kind === 'final';
     if (finals !== (ends ? 1 : 0) || (ends && !isFinalEventType(last?.eventType ?? ''))) {
-      throw new Violation('final-last', `${run.runId}: ${finals} final events on a ${page.kind} page`);
+      throw new Violation(
+        'final-last',
+        `${run.runId}: ${finals} final events on a ${page.kind} page`,
+      );
     }
     return run;
   }
@@ -203,7 +209,10 @@ export class LedgerWatch {
       throw new Violation('fenced', `${run.runId} is ${run.status} in a sealed epoch`);
     }
     if (run.status === 'queued' && run.claimedEpoch > run.sealedEpoch) {
-      throw new Violation('fenced', `${run.runId} is queued again and epoch ${run.epoch} not sealed`);
+      throw new Violation(
+        'fenced',
+        `${run.runId} is queued again and epoch ${run.epoch} not sealed`,
+      );
     }
   }
 

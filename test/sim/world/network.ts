@@ -76,7 +76,8 @@ export class Network {
     const { actor } = kernel;
     if (!actor) throw new Error('a request outside of any actor');
     this.calls += 1;
-    if (this.#faults.hits('net.partition')) this.cut(actor, this.#faults.random.between(500, 90_000));
+    if (this.#faults.hits('net.partition'))
+      this.cut(actor, this.#faults.random.between(500, 90_000));
     return new Promise((resolve, reject) => {
       let over = false;
       const settle = (delayMs: number, how: () => void) =>

@@ -1,9 +1,9 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import type { DynamoDBClient } from '@aws-sdk/client-dynamodb';
 import type { ECSClient } from '@aws-sdk/client-ecs';
 import type { EventBridgeClient } from '@aws-sdk/client-eventbridge';
 import type { SecretsManagerClient } from '@aws-sdk/client-secrets-manager';
 import type { SQSClient } from '@aws-sdk/client-sqs';
-import { setTimeout as delay } from 'node:timers/promises';
 import { cancelRunHandler } from '#functions/api/cancel-run/handler.ts';
 import { createRunHandler } from '#functions/api/create-run/handler.ts';
 import { getRunHandler } from '#functions/api/get-run/handler.ts';
@@ -36,9 +36,9 @@ import {
 } from '#shared/orchestrator/index.ts';
 import { SqsRunQueue } from '#shared/orchestrator/sqs-run-queue.ts';
 import { SqsStreamFailures } from '#shared/orchestrator/sqs-stream-failures.ts';
-import { readPageImage } from '#shared/runs/dynamo-page-image.ts';
 import { openDynamoWaitList } from '#shared/quotas/dynamo-wait-list.ts';
 import { runLimitsSchema } from '#shared/quotas/index.ts';
+import { readPageImage } from '#shared/runs/dynamo-page-image.ts';
 import { openDynamoRunLedger } from '#shared/runs/dynamo-run-ledger.ts';
 import { Table } from '#shared/table/index.ts';
 import { openDynamoUsageStore } from '#shared/usage/dynamo-usage-store.ts';
@@ -148,8 +148,7 @@ export function openPlatform(parts: PlatformParts) {
     }),
     settleStoppedTask: settleStoppedTaskHandler(settling),
     /** A new one at each cold start: its memory is the execution environment's. */
-    openSweep: () =>
-      sweepDueRunsHandler(openSweeper(sweeping, [orphanTasksChore(sweeping)]), log),
+    openSweep: () => sweepDueRunsHandler(openSweeper(sweeping, [orphanTasksChore(sweeping)]), log),
   };
 }
 export type Platform = ReturnType<typeof openPlatform>;

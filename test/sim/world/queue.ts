@@ -140,7 +140,9 @@ export class SimulatedQueue implements CommandSender {
         this.#pollAt(kernel.now);
       },
     );
-    kernel.note(`${actor.name} ← ${batch.map(({ id, receives }) => `${id}(${receives})`).join(' ')}`);
+    kernel.note(
+      `${actor.name} ← ${batch.map(({ id, receives }) => `${id}(${receives})`).join(' ')}`,
+    );
   }
 }
 

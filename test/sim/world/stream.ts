@@ -1,4 +1,9 @@
-import type { Context, DynamoDBBatchResponse, DynamoDBRecord, DynamoDBStreamEvent } from 'aws-lambda';
+import type {
+  Context,
+  DynamoDBBatchResponse,
+  DynamoDBRecord,
+  DynamoDBStreamEvent,
+} from 'aws-lambda';
 import type { Kernel } from '../kernel/kernel.ts';
 import type { Faults } from './faults.ts';
 import type { Lambdas } from './lambda.ts';
@@ -71,7 +76,9 @@ export class SimulatedStream {
     const faults = this.#faults;
     const late = faults.hits('stream.late') ? faults.random.between(1_000, 60_000) : 0;
     const retry = shard.failures > 0 ? Math.min(MAX_RETRY_WAIT_MS, 500 * 2 ** shard.failures) : 0;
-    this.#kernel.after(late + retry + 300 * faults.random.unit(), () => this.#read(consumer, shard));
+    this.#kernel.after(late + retry + 300 * faults.random.unit(), () =>
+      this.#read(consumer, shard),
+    );
   }
 
   #read(consumer: StreamConsumer, shard: Shard): void {
@@ -86,8 +93,7 @@ export class SimulatedStream {
       (context) => consumer.handler({ Records: batch }, context),
       (invocation) => {
         shard.busy = false;
-        const done =
-          invocation.outcome === 'returned' ? this.#doneOf(batch, invocation.value) : 0;
+        const done = invocation.outcome === 'returned' ? this.#doneOf(batch, invocation.value) : 0;
         this.#kernel.note(`${actor.name} ${invocation.outcome}, ${done} of ${batch.length} done`);
         shard.failures = done < batch.length ? shard.failures + 1 : 0;
         shard.next += done;

@@ -136,7 +136,9 @@ type Wire = Record<string, { S?: string } | undefined>;
 /** The sort keys a command is about: `HEAD LOG#3`. */
 function labelOf(input: object): string {
   const { Key, Item, IndexName, TransactItems, ExpressionAttributeValues, RequestItems } =
-    input as Record<string, Wire> & { TransactItems?: Record<string, { Key?: Wire; Item?: Wire }>[] };
+    input as Record<string, Wire> & {
+      TransactItems?: Record<string, { Key?: Wire; Item?: Wire }>[];
+    };
   if (TransactItems) {
     return TransactItems.map((part) => {
       const [write] = Object.values(part);

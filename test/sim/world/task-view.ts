@@ -66,7 +66,9 @@ export function toTask(task: SimulatedTask): Task {
     lastStatus: task.status,
     desiredStatus: task.stopping || task.status === 'STOPPED' ? 'STOPPED' : 'RUNNING',
     createdAt: dateAt(task.createdAt),
-    ...(end ? { stopCode: end.stopCode as Task['stopCode'], stoppedReason: end.stoppedReason } : {}),
+    ...(end
+      ? { stopCode: end.stopCode as Task['stopCode'], stoppedReason: end.stoppedReason }
+      : {}),
     containers: [
       {
         name: 'runtime-host',

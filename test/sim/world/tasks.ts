@@ -86,7 +86,8 @@ export class SimulatedTasks implements CommandSender {
     const { faults } = this.#options;
     const token = input.clientToken ?? '';
     const known = this.#byToken.get(token);
-    if (known && !faults.hits('task.launched_twice')) return { tasks: [toTask(known)], failures: [] };
+    if (known && !faults.hits('task.launched_twice'))
+      return { tasks: [toTask(known)], failures: [] };
     if (faults.hits('tasks.no_room')) {
       return { tasks: [], failures: [{ reason: 'RESOURCE:CPU', detail: 'no room' }] };
     }
@@ -165,7 +166,8 @@ export class SimulatedTasks implements CommandSender {
     task.stopReason = input.reason;
     if (task.status === 'PROVISIONING') {
       kernel.after(faults.random.between(100, 3_000), () => {
-        if (task.status === 'PROVISIONING') this.#stopped(task, endOfTask('stopped', undefined, input.reason));
+        if (task.status === 'PROVISIONING')
+          this.#stopped(task, endOfTask('stopped', undefined, input.reason));
       });
     } else if (task.status === 'RUNNING') {
       const slow = faults.hits('task.slow_stop') ? faults.random.between(20_000, 90_000) : 0;

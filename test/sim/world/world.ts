@@ -1,13 +1,16 @@
 import type { Logger } from '#shared/orchestrator/index.ts';
 import { type Timing, timingSchema } from '#shared/orchestrator/index.ts';
-import { RUNS_QUEUE_MAX_RECEIVES, RUNS_QUEUE_VISIBILITY_MS } from '#shared/topology/index.ts';
-import { FUNCTIONS } from '#shared/topology/index.ts';
-import { startHost, type HostWitness } from '../actors/host.ts';
+import {
+  FUNCTIONS,
+  RUNS_QUEUE_MAX_RECEIVES,
+  RUNS_QUEUE_VISIBILITY_MS,
+} from '#shared/topology/index.ts';
+import { type HostWitness, startHost } from '../actors/host.ts';
 import type { RunPlan } from '../actors/run-plan.ts';
 import type { Kernel } from '../kernel/kernel.ts';
 import { Random } from '../kernel/random.ts';
-import { SimulatedBus } from './bus.ts';
 import type { CommandSender } from './aws-fault.ts';
+import { SimulatedBus } from './bus.ts';
 import type { Faults } from './faults.ts';
 import { Lambdas } from './lambda.ts';
 import { Network } from './network.ts';
