@@ -25,9 +25,9 @@ afterAll(async () => {
 /** What an operator types; its answer and exit code. */
 async function redrive(...args: string[]) {
   const command = ['local/redrive.ts', ...args, '--data', stack.dataDir];
-  const { stdout, code = 0 } = await promisify(execFile)(process.execPath, command, {
-    cwd: PROJECT,
-  }).catch((error: { stdout: string; code: number }) => error);
+  const { stdout, code } = await promisify(execFile)(process.execPath, command, { cwd: PROJECT })
+    .then((ended) => ({ ...ended, code: 0 }))
+    .catch((error: { stdout: string; code: number }) => error);
   return { code, answer: JSON.parse(stdout || '{}') as Record<string, unknown> };
 }
 
