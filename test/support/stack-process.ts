@@ -1,10 +1,19 @@
 import { type ChildProcess, spawn } from 'node:child_process';
-import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
 import { join, resolve } from 'node:path';
 import { createInterface } from 'node:readline';
 import { DatabaseSync } from 'node:sqlite';
 import { NexusDeskClient } from '#client/nexusdesk-client.ts';
 import { openDevIssuer } from '#local/stack/dev-issuer.ts';
+import { freePort } from '#local/stack/ports.ts';
 import type { AgentEvent, CreateRunRequest, RunView } from '#shared/contracts/index.ts';
 
 const PROJECT = resolve(import.meta.dirname, '../..');
@@ -40,6 +49,7 @@ export async function startStackProcess(
   /** Told of the process long before it is up, so that it can be killed while it starts. */
   onSpawn: (pid: number) => void = () => {},
 ): Promise<StackProcess> {
+  await reservePorts(dataDir);
   const child = spawn(process.execPath, ['local/main.ts', '--no-demo', '--data', dataDir], {
     cwd: PROJECT,
     env: { ...withoutKeys(process.env), NEXUSDESK_GRACE_MS: '1000', NO_COLOR: '1', ...env },
@@ -73,6 +83,14 @@ export async function startStackProcess(
       }
     },
   };
+}
+
+/** Ports of its own: the usual one may be taken by another stack while this one is down. */
+async function reservePorts(dataDir: string): Promise<void> {
+  const file = join(dataDir, 'ports.json');
+  if (existsSync(file)) return;
+  const ports = { api: await freePort(), aws: await freePort(), model: await freePort() };
+  writeFileSync(file, JSON.stringify(ports));
 }
 
 /** A developer's own key must not turn the tests to a real model. */
