@@ -11,7 +11,7 @@ export interface CancelSummary {
 }
 
 /** Runs that begin while others are cancelled are found by going through them again; but not for ever. */
-const MAX_PASSES = 10;
+const MAX_PASSES = 6;
 /** After one of these, there was something left. */
 const EFFECTS: readonly CancelOutcome[] = ['cancelled', 'cancelling', 'failed'];
 
@@ -21,11 +21,15 @@ const EFFECTS: readonly CancelOutcome[] = ['cancelled', 'cancelling', 'failed'];
  */
 export async function cancelUntilNoneIsLeft(
   cancelPage: (cursor: string | undefined) => Promise<CancelRunsReply>,
+  /** Before another pass over what could not be cancelled; `pass` counts from 0. */
+  pause: (pass: number) => Promise<void>,
   onRun: (run: CancelledRun) => void = () => {},
 ): Promise<CancelSummary> {
   const runs = new Map<string, CancelledRun>();
+  const isFailed = () => [...runs.values()].some(({ outcome }) => outcome === 'failed');
   let complete = false;
   for (let pass = 0; pass < MAX_PASSES && !complete; pass += 1) {
+    if (isFailed()) await pause(pass - 1);
     complete = true;
     let cursor: string | undefined;
     do {

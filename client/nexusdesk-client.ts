@@ -29,6 +29,7 @@ import {
   type UsageReportQuery,
   usageReportSchema,
 } from '#shared/contracts/index.ts';
+import { backoffMs } from '#shared/kit/backoff.ts';
 import { type CancelScope, type CancelSummary, cancelUntilNoneIsLeft } from './cancel-all.ts';
 import { type ClientClock, sleep, systemClientClock } from './client-clock.ts';
 import { ReplyError } from './client-error.ts';
@@ -96,6 +97,7 @@ export interface HealthProbe {
 
 const STREAM_IDLE_MS = 45_000;
 const MAX_FRUITLESS_CONNECTIONS = 10;
+const CANCEL_BACKOFF = { baseMs: 300, maxMs: 2_000 };
 const POLL = { firstMs: 250, maxMs: 5_000 };
 /** What may stand in a header as it is. */
 const HEADER_SAFE = /^[\x21-\x7e]+$/;
@@ -207,6 +209,7 @@ export class NexusDeskClient {
     const body = { ...scope, ...(reason === undefined ? {} : { reason }) };
     return cancelUntilNoneIsLeft(
       (cursor) => this.cancelRuns({ ...body, ...(cursor ? { cursor } : {}) }, { signal }),
+      (pass) => sleep(this.#clock, backoffMs(pass, CANCEL_BACKOFF, this.#random), signal),
       onRun,
     );
   }

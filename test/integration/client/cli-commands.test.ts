@@ -2,7 +2,7 @@ import { chmod, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { executionError } from '#shared/contracts/index.ts';
+import { executionError, type ProcessTree } from '#shared/contracts/index.ts';
 import {
   at,
   engineView,
@@ -16,6 +16,7 @@ import { json, problem, ScriptedApi } from './scripted-api.ts';
 const LIST = 'GET /v1/runs';
 const GET = `GET /v1/runs/${RUN_ID}`;
 const CANCEL = `POST /v1/runs/${RUN_ID}/cancel`;
+const CANCEL_ALL = 'POST /v1/runs/cancel';
 const ENGINES = 'GET /v1/engines';
 const HEALTH = 'GET /v1/health';
 
@@ -76,6 +77,33 @@ describe('nexusdesk', () => {
       expect((await cli(['runs'])).stdout).toBe('no runs\n');
     });
 
+    it('lists the runs of several statuses, and knows which are live', async () => {
+      api.on(LIST, json({ runs: [] }));
+      await cli(['runs', '--status', 'live']);
+      await cli(['runs', '--status', 'failed,timed_out']);
+      const asked = api.seen(LIST).map(({ query }) => query.status);
+      expect(asked).toEqual(['queued,starting,running,cancelling', 'failed,timed_out']);
+      expect(await cli(['runs', '--status', 'live,ended'])).toMatchObject({
+        code: 64,
+        stderr: expect.stringContaining('"ended" is not a status'),
+      });
+    });
+
+    it('HST-2 shows how it is known that nothing of a run is left', async () => {
+      const processTree: ProcessTree = {
+        verifiedBy: 'host',
+        verifiedGoneAt: at(2_500),
+        method: 'process_group',
+        signals: ['SIGTERM', 'SIGKILL'],
+        processesKilled: 2,
+        survivors: 0,
+      };
+      api.on(GET, json(runView({ status: 'cancelled', endedAt: at(3_000), processTree })));
+      expect((await cli(['show', RUN_ID])).stdout).toContain(
+        `  processes process tree verified gone at ${at(2_500)} by the host (process group; SIGTERM, SIGKILL; 2 killed)\n`,
+      );
+    });
+
     it('shows a run with its answer and its error', async () => {
       const run = runView({
         status: 'failed',
@@ -125,6 +153,70 @@ describe('nexusdesk', () => {
         code: 64,
         stderr: 'error: already_terminal: scripted already_terminal\n',
       });
+    });
+
+    it('cancels all runs, again until nothing is left, and says of each what happened', async () => {
+      const [one, two, three] = ['A', 'B', 'C'].map((end) => `${RUN_ID.slice(0, -1)}${end}`);
+      const failed = { runId: two, outcome: 'failed', error: executionError('throttled', 'busy') };
+      api.on(
+        CANCEL_ALL,
+        json({ runs: [{ runId: one, outcome: 'cancelled' }, failed], nextCursor: 'n2' }),
+        json({ runs: [{ runId: three, outcome: 'already_ended', status: 'completed' }] }),
+        json({ runs: [{ runId: two, outcome: 'cancelling' }] }),
+        json({ runs: [{ runId: two, outcome: 'already_cancelling' }] }),
+      );
+      expect(await cli(['cancel', '--all', '--reason', 'maintenance'])).toEqual(
+        expect.objectContaining({
+          code: 0,
+          stderr: '',
+          stdout: `${one} cancelled\n${three} had ended completed\n${two} is being stopped\n`,
+        }),
+      );
+      const body = { all: true, reason: 'maintenance' };
+      expect(api.seen(CANCEL_ALL).map((request) => request.body)).toEqual([
+        body,
+        { ...body, cursor: 'n2' },
+        body,
+        body,
+      ]);
+    });
+
+    it('cancels all runs of an agent, and with --wait stays until they have ended', async () => {
+      api.on(
+        CANCEL_ALL,
+        json({ runs: [{ runId: RUN_ID, outcome: 'cancelling' }] }),
+        json({ runs: [{ runId: RUN_ID, outcome: 'already_cancelling' }] }),
+      );
+      api.on(
+        GET,
+        json(runView({ status: 'cancelling' })),
+        json(runView({ status: 'cancelled', endedAt: at(1_000) })),
+      );
+      const end = await cliJson(['cancel', '--all', '--agent', 'reviewer', '--wait']);
+      expect(end).toMatchObject({
+        code: 0,
+        out: [{ complete: true, runs: [{ runId: RUN_ID, outcome: 'cancelling' }] }],
+      });
+      expect(api.seen(CANCEL_ALL)[0]?.body).toEqual({ agentId: 'reviewer' });
+      expect(api.seen(GET)).toHaveLength(2);
+    });
+
+    it('does not say that all is done when something is left', async () => {
+      api.on(
+        CANCEL_ALL,
+        json({
+          runs: [
+            { runId: RUN_ID, outcome: 'failed', error: executionError('internal', 'odd\u001b[2J') },
+          ],
+        }),
+      );
+      expect(await cli(['cancel', '--all'])).toMatchObject({
+        code: 69,
+        stdout: `${RUN_ID} could not be cancelled: odd\n`,
+        stderr: expect.stringContaining('not_all_cancelled: there are runs left'),
+      });
+      api.on(CANCEL_ALL, json({ runs: [] }));
+      expect(await cli(['cancel', '--all'])).toMatchObject({ code: 0, stdout: 'no runs\n' });
     });
 
     it('shows which engines there are and what each can do', async () => {

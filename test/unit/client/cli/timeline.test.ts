@@ -2,8 +2,8 @@ import { stripVTControlCharacters } from 'node:util';
 import { describe, expect, it } from 'vitest';
 import { createTimeline } from '#client/cli/timeline.ts';
 import { elapsedText, tookText, usageText } from '#client/cli/timeline-format.ts';
-import { type AgentEvent, executionError } from '#shared/contracts/index.ts';
-import { ENGINE, event, message, runView, T0 } from '../support/run-samples.ts';
+import { type AgentEvent, executionError, type ProcessTree } from '#shared/contracts/index.ts';
+import { at, ENGINE, event, message, runView, T0 } from '../support/run-samples.ts';
 
 function linesOf(
   events: readonly AgentEvent[],
@@ -158,6 +158,62 @@ describe('createTimeline', () => {
     ]);
     expect(lines).toEqual(['00:00.0 » Hello there']);
   });
+
+  it.each([
+    [
+      'by its host',
+      {
+        verifiedBy: 'host',
+        verifiedGoneAt: at(1_500),
+        method: 'uid',
+        signals: [],
+        processesKilled: 0,
+        survivors: 0,
+      },
+      `process tree verified gone at ${at(1_500)} by the host (uid)`,
+    ],
+    [
+      'that something resisted',
+      {
+        verifiedBy: 'host',
+        verifiedGoneAt: null,
+        method: 'uid',
+        signals: ['SIGTERM', 'SIGKILL'],
+        processesKilled: 3,
+        survivors: 1,
+      },
+      'PROCESSES LEFT: 1 resisted the host (uid; SIGTERM, SIGKILL; 3 killed)',
+    ],
+    [
+      'by the end of its task',
+      { verifiedBy: 'task_stopped', verifiedGoneAt: at(1_500) },
+      `process tree verified gone at ${at(1_500)} by the end of its task`,
+    ],
+    [
+      'by its absence',
+      { verifiedBy: 'task_missing', verifiedGoneAt: at(1_500) },
+      `process tree verified gone at ${at(1_500)}: its task is no longer known`,
+    ],
+    [
+      'since there was none',
+      { verifiedBy: 'never_started', verifiedGoneAt: at(1_500) },
+      `process tree verified gone at ${at(1_500)}: none was ever started`,
+    ],
+  ] as const)(
+    'HST-2 says of a cancelled run how it is known that it is gone: %s',
+    (_how, tree, text) => {
+      const error = executionError('run_cancelled', 'enough');
+      const processTree = tree as ProcessTree;
+      const { lines } = linesOf([
+        event(1, 'run.cancelled', { usage: {}, error, processTree }, 2_000),
+      ]);
+      expect(lines.map((line) => line.trim())).toEqual([
+        '00:00.0 ■ cancelled · 0ms',
+        'run_cancelled: enough',
+        text,
+      ]);
+    },
+  );
 
   it('B128 marks a message that was still being typed when the run ended', () => {
     const { lines } = linesOf([

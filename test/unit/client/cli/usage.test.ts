@@ -2,6 +2,7 @@ import { PassThrough } from 'node:stream';
 import { describe, expect, it } from 'vitest';
 import { runCli } from '#client/cli/run-cli.ts';
 import { ManualClock } from '../support/manual-clock.ts';
+import { RUN_ID } from '../support/run-samples.ts';
 
 /** The CLI in this process, with an API that must not be asked. */
 async function refusalOf(args: readonly string[]) {
@@ -53,6 +54,10 @@ describe('wrong usage', () => {
     [['tail', 'run_1'], 'runId'],
     [['show', 'run_01jdzzzzzzzzzzzzzzzzzzzzzz'], 'runId'],
     [['cancel', '../health'], 'runId'],
+    [['cancel'], 'runId'],
+    [['cancel', RUN_ID, '--all'], 'runId'],
+    [['cancel', RUN_ID, '--agent', 'a'], '--agent'],
+    [['cancel', '--agent', 'a'], '--agent'],
   ])('B157 %j is refused with 64, the field %s, and without a request', async (args, field) => {
     const refusal = await refusalOf(args);
     expect(refusal).toMatchObject({ code: 64, requests: 0, out: null, error: { code: 'usage' } });
