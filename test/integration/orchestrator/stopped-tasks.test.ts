@@ -39,7 +39,6 @@ const stored = async (head: RunHead) => {
   const ending = now?.finalPage ? await bench.ledger.readEnding(head, now.finalPage) : undefined;
   return { ...now, ...(ending?.error ? { error: ending.error } : {}) };
 };
-};
 
 async function claim() {
   const reply = await acceptHost(
