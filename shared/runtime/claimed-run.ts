@@ -17,6 +17,7 @@ import { EventPump } from './event-pump.ts';
 import { GatewayRefused, GatewayUnreachable } from './gateway-client.ts';
 import { Heartbeat } from './heartbeat.ts';
 import type { HostOptions } from './host.ts';
+import { DEFAULT_WAITING, type WaitingLimits } from './host-limits.ts';
 import type { StartedEngine } from './start-engine.ts';
 
 /** Why the engine was stopped although nobody asked for it: both allow another attempt. */
@@ -26,15 +27,13 @@ type Interruption = 'task_stopped' | 'fenced';
 const REPORT_GRACE_MS = 5 * 60_000;
 /** A task that is told to stop has little time: whoever does not say why within this has no reason. */
 const ASK_WHY_MS = 3_000;
-/** The gateway answers heartbeats and stores no event for this long: then the result goes without them. */
-const EVENTS_GIVE_UP_MS = 60_000;
-const UPLOAD_RETRY_MS = 60_000;
 const BEAT_TIMEOUT_MS = 10_000;
 
 /** One run from its claim to its reported end, or to the loss of authority over it. */
 export class ClaimedRun {
   readonly #options: HostOptions;
   readonly #claim: ClaimReply;
+  readonly #waiting: WaitingLimits;
   readonly #pump: EventPump;
   readonly #heartbeat: Heartbeat;
   /** Aborted with the reason when nothing this host says counts any more. */
@@ -45,6 +44,7 @@ export class ClaimedRun {
   #stop: { reason: StopReason; atOnce: boolean } | undefined;
   #interruption: Interruption | undefined;
   #engineEnded = false;
+  #delivering = false;
 
   constructor(options: HostOptions, claim: ClaimReply) {
     const { gateway, clock } = options;
@@ -54,17 +54,21 @@ export class ClaimedRun {
     const onDirective = (directive: Directive) => this.#obey(directive);
     this.#options = options;
     this.#claim = claim;
+    this.#waiting = { ...DEFAULT_WAITING, ...options.waiting };
+    const { memoryBytes, stallMs, uploadGiveUpMs } = this.#waiting;
     this.#pump = new EventPump({
       cursor: claim.cursor,
       send: (request, signal) =>
         gateway.append(token, runId, request, { signal, ...untilAnswered }),
       upload: (request, signal) =>
-        gateway.uploadBlob(token, runId, request, { signal, retryForMs: UPLOAD_RETRY_MS }),
+        gateway.uploadBlob(token, runId, request, { signal, retryForMs: uploadGiveUpMs }),
       isReachable: () => this.#heartbeat.isReaching,
       onDirective,
       onFailure: (error) => this.#lose(error),
       onFault: options.onFault,
       ...(options.spool ? { spool: options.spool } : {}),
+      memoryBytes,
+      stallMs,
       clock,
     });
     this.#heartbeat = new Heartbeat({
@@ -74,28 +78,33 @@ export class ClaimedRun {
       onDirective,
       onRenewed: () => this.#onRenewed(),
       onSilence: () => this.#fence(),
-      onFailure: (error) => this.#lose(error),
+      onFailure: (error) => this.#onBeatRefused(error),
       clock,
     });
   }
 
   /** @throws AuthorityLost, GatewayUnreachable, GatewayRefused when the result was not taken */
   async live(claimedAtMs: number): Promise<ResultReply> {
-    const { clock, gateway } = this.#options;
+    const { clock, gateway, taskStopping } = this.#options;
     const { executionToken: token, request } = this.#claim;
     const overAt = Date.parse(request.deadlineAt) + REPORT_GRACE_MS;
     const over = setTimeout(
       () => this.#lose(new GatewayUnreachable('nobody took the result in time')),
       Math.max(0, overAt - clock.now()),
     );
+    let hurry: NodeJS.Timeout | undefined;
     this.#heartbeat.start(claimedAtMs);
     this.#watchTask();
     try {
       const result = await this.#runEngine();
       this.#engineEnded = true;
       this.#lost.signal.throwIfAborted();
+      whenAborted(taskStopping, () => {
+        hurry = setTimeout(() => this.#giveEventsUp(), this.#waiting.hurryMs);
+      });
       const rest = await this.#pump.drain(this.#eventsGivenUp.signal);
       this.#lost.signal.throwIfAborted();
+      this.#delivering = true;
       return await deliverResult({
         send: (body, retryForMs) =>
           gateway.result(token, request.executionId, body, {
@@ -109,6 +118,7 @@ export class ClaimedRun {
       });
     } finally {
       clearTimeout(over);
+      clearTimeout(hurry);
       this.#heartbeat.stop();
       this.#pump.stop();
     }
@@ -152,6 +162,11 @@ export class ClaimedRun {
     this.#stopEngine('cancelled', { atOnce: true });
   }
 
+  /** The run may have ended by the very result that is on its way: then the answer to that counts, not this one. */
+  #onBeatRefused(error: unknown): void {
+    if (!this.#delivering) this.#lose(error);
+  }
+
   /** ORC-4: before the platform may start another engine, this one is dead. */
   #fence(): void {
     if (this.#engineEnded || this.#stop) return;
@@ -167,8 +182,7 @@ export class ClaimedRun {
       if (!this.#stop) this.#interruption = 'task_stopped';
       this.#stopEngine('cancelled', { atOnce: false });
     };
-    if (taskStopping.aborted) void onStop();
-    else taskStopping.addEventListener('abort', () => void onStop(), { once: true });
+    whenAborted(taskStopping, () => void onStop());
   }
 
   async #beat(signal: AbortSignal): Promise<HeartbeatReply> {
@@ -195,8 +209,12 @@ export class ClaimedRun {
   }
 
   #onRenewed(): void {
-    const waited = this.#engineEnded && this.#pump.stalledMs >= EVENTS_GIVE_UP_MS;
-    if (waited) this.#eventsGivenUp.abort(new Error('events are not stored'));
+    const { eventsGiveUpMs } = this.#waiting;
+    if (this.#engineEnded && this.#pump.stalledMs >= eventsGiveUpMs) this.#giveEventsUp();
+  }
+
+  #giveEventsUp(): void {
+    this.#eventsGivenUp.abort(new Error('events are not stored'));
   }
 }
 
@@ -220,6 +238,11 @@ function failedResult(error: ExecutionError): ExecutionResult {
     metadata: {},
     error,
   };
+}
+
+function whenAborted(signal: AbortSignal, act: () => void): void {
+  if (signal.aborted) act();
+  else signal.addEventListener('abort', act, { once: true });
 }
 
 function elapsed(ms: number): Promise<void> {

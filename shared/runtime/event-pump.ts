@@ -12,11 +12,12 @@ import {
 import { type Clock, isoTime } from '#shared/kit/clock.ts';
 import { EventQueue } from './event-queue.ts';
 import { GatewayRefused, GatewayUnreachable } from './gateway-client.ts';
+import { DEFAULT_WAITING, type WaitingLimits } from './host-limits.ts';
 import { blobOf, pointerTo } from './outsized-event.ts';
 import type { QueuedEvent } from './queued-event.ts';
 import type { Spool } from './spool.ts';
 
-export interface EventPumpOptions {
+export interface EventPumpOptions extends Partial<Pick<WaitingLimits, 'memoryBytes' | 'stallMs'>> {
   readonly cursor: string;
   /** Tries until it is answered; rejects when the gateway refuses, when authority is lost, or with the signal. */
   readonly send: (request: AppendRequest, signal: AbortSignal) => Promise<AppendReply>;
@@ -36,10 +37,6 @@ export interface EventPumpOptions {
   /** From the first event after a quiet time to its batch. */
   readonly firstFlushMs?: number;
   readonly flushBytes?: number;
-  /** Bytes in memory. Above, `push` waits, or spools when the gateway has stalled. */
-  readonly memoryBytes?: number;
-  /** A gateway that stored nothing for this long has stalled. */
-  readonly stallMs?: number;
 }
 
 /** What waits, for the host's health. */
@@ -54,8 +51,8 @@ const DEFAULTS = {
   flushAfterMs: 250,
   firstFlushMs: 50,
   flushBytes: 32 * 1024,
-  memoryBytes: 4 * 1024 * 1024,
-  stallMs: 10_000,
+  memoryBytes: DEFAULT_WAITING.memoryBytes,
+  stallMs: DEFAULT_WAITING.stallMs,
 };
 /** One less than a request may hold: the last batch needs a place to say what is missing behind it. */
 const BATCH_EVENTS = MAX_BATCH_EVENTS - 1;
@@ -134,7 +131,8 @@ export class EventPump {
    * into one last batch is sent before. When `giveUp` is aborted meanwhile, the rest is lost and the batch says so.
    */
   async drain(giveUp: AbortSignal): Promise<{ cursor: string; batch: EventBatch }> {
-    giveUp.addEventListener('abort', () => this.stop(), { once: true });
+    if (giveUp.aborted) this.stop();
+    else giveUp.addEventListener('abort', () => this.stop(), { once: true });
     while (!this.#isOver && !this.#fitsOneBatch()) {
       this.#flush();
       await this.#sending;

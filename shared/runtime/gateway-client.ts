@@ -73,6 +73,10 @@ const MIN_PAUSE_MS = 50;
 const MAX_PAUSE_MS = 5_000;
 const MAX_REPLY_DETAIL = 500;
 const AUTHORITY_LOST: readonly number[] = [401, 403, 404, 409, 410];
+/** Such an answer without the platform's problem document is of somebody else, who is on the gateway's place. */
+const STRANGER_MS = 30_000;
+/** A route that is missing is a deployment that is not whole, and says nothing of this host. */
+const ROUTE_MISSING = 'route_not_found';
 /** Request timeout, too early, too many requests: the same request may succeed later. */
 const PASSES: readonly number[] = [408, 425, 429];
 
@@ -85,6 +89,7 @@ const PASSES: readonly number[] = [408, 425, 429];
 export class GatewayClient {
   readonly #options: GatewayClientOptions;
   readonly #fetch: typeof fetch;
+  #strangeSince: number | undefined;
 
   constructor(options: GatewayClientOptions) {
     this.#options = options;
@@ -191,18 +196,30 @@ export class GatewayClient {
     }
     const { status } = response;
     if (response.ok) {
+      this.#strangeSince = undefined;
       const parsed = schema.safeParse(parseJson(text));
       return parsed.success
         ? { reply: parsed.data }
         : { why: `reply of ${path} is not understood` };
     }
-    if (AUTHORITY_LOST.includes(status)) {
-      throw new AuthorityLost(status, text.slice(0, MAX_REPLY_DETAIL));
+    const code = codeOf(text);
+    if (AUTHORITY_LOST.includes(status) && code !== ROUTE_MISSING) {
+      if (code !== undefined || this.#isStrangeForLong()) {
+        throw new AuthorityLost(status, text.slice(0, MAX_REPLY_DETAIL));
+      }
+      return { why: `status ${status} of a stranger` };
     }
-    if (status >= 500 || status < 400 || PASSES.includes(status)) {
+    this.#strangeSince = undefined;
+    if (status >= 500 || status < 400 || PASSES.includes(status) || code === ROUTE_MISSING) {
       return { why: `status ${status}` };
     }
-    throw new GatewayRefused(status, codeOf(text), text.slice(0, MAX_REPLY_DETAIL));
+    throw new GatewayRefused(status, code, text.slice(0, MAX_REPLY_DETAIL));
+  }
+
+  #isStrangeForLong(): boolean {
+    const now = this.#options.clock.now();
+    this.#strangeSince ??= now;
+    return now - this.#strangeSince >= STRANGER_MS;
   }
 }
 

@@ -43,3 +43,25 @@ export function processLimits(
     wallClockMs: Math.max(0, Date.parse(request.deadlineAt) - now),
   };
 }
+
+/** What a host does while the gateway does not store its events. */
+export interface WaitingLimits {
+  /** Bytes of events in memory before the engine waits, or the spool is used. */
+  readonly memoryBytes: number;
+  /** A gateway that stored nothing for this long has stalled: the engine waits no more. */
+  readonly stallMs: number;
+  /** The engine has ended, heartbeats are answered, no event is stored for this long: the result goes without them. */
+  readonly eventsGiveUpMs: number;
+  /** The engine has ended and the task is being stopped: the result goes without events that are not stored by then. */
+  readonly hurryMs: number;
+  /** Other calls are answered, one payload is not kept for this long: the log goes on without it. */
+  readonly uploadGiveUpMs: number;
+}
+
+export const DEFAULT_WAITING: WaitingLimits = {
+  memoryBytes: 4 * 1024 * 1024,
+  stallMs: 10_000,
+  eventsGiveUpMs: 60_000,
+  hurryMs: 10_000,
+  uploadGiveUpMs: 60_000,
+};

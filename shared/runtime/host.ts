@@ -7,6 +7,7 @@ import {
   GatewayRefused,
   GatewayUnreachable,
 } from './gateway-client.ts';
+import type { WaitingLimits } from './host-limits.ts';
 import type { Spool } from './spool.ts';
 import type { StartEngine } from './start-engine.ts';
 
@@ -21,6 +22,8 @@ export interface HostOptions {
   readonly startEngine: StartEngine;
   /** Where events wait while the gateway takes none, and how many bytes of them. Left out: in memory alone. */
   readonly spool?: { readonly store: Spool; readonly bytes: number };
+  /** {@link DEFAULT_WAITING} for what is left out. */
+  readonly waiting?: Partial<WaitingLimits>;
   readonly clock: Clock;
   /** Resident memory of this process, in bytes. Left out: the heartbeats do not say. */
   readonly hostRssBytes?: () => number;

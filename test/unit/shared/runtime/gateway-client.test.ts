@@ -83,6 +83,38 @@ describe('gateway client', () => {
     },
   );
 
+  it('goes on for a while after a 404 of a stranger: another program may have the port for a moment', async () => {
+    const server = await gateway(status(404), status(403), status(200, HEARTBEAT));
+    const client = new GatewayClient({
+      baseUrl: server.url,
+      clock: steppingClock(1),
+      retryForMs: 60_000,
+    });
+    expect(await client.heartbeat('token', 'run_1', { state: 'running' })).toEqual(HEARTBEAT);
+  });
+
+  it('B50 does not take a stranger for the gateway for ever', async () => {
+    const server = await gateway(status(404));
+    const client = new GatewayClient({
+      baseUrl: server.url,
+      clock: steppingClock(10_000),
+      retryForMs: Number.POSITIVE_INFINITY,
+    });
+    await expect(client.heartbeat('token', 'run_1', { state: 'running' })).rejects.toBeInstanceOf(
+      AuthorityLost,
+    );
+  });
+
+  it('waits for a route that is missing: a deployment is under way', async () => {
+    const server = await gateway(status(404, { code: 'route_not_found' }), status(200, HEARTBEAT));
+    const client = new GatewayClient({
+      baseUrl: server.url,
+      clock: steppingClock(1),
+      retryForMs: 60_000,
+    });
+    expect(await client.heartbeat('token', 'run_1', { state: 'running' })).toEqual(HEARTBEAT);
+  });
+
   it.each([400, 413, 422])(
     'B109 takes %i as a refusal of this content, not of its authority',
     async (code) => {
