@@ -43,11 +43,9 @@ export function startClient(world: ClientWorld, plan: RunPlan): void {
 async function live(world: ClientWorld, plan: RunPlan): Promise<void> {
   const runId = await post(world, plan);
   if (!runId) return;
-  for (let reader = 0; reader < plan.readers; reader += 1) {
-    world.witness.startReader(plan.tenantId, runId);
-  }
   await Promise.all([
     repost(world, plan, runId),
+    follow(world, plan, runId),
     ...plan.cancels.map((cancel) => cancelLater(world, plan, runId, cancel)),
     look(world, plan, runId),
   ]);
@@ -80,6 +78,12 @@ async function post(world: ClientWorld, plan: RunPlan): Promise<string | undefin
     await pause(200 * 2 ** Math.min(attempt, 6));
   }
   return undefined;
+}
+
+async function follow(world: ClientWorld, plan: RunPlan, runId: string): Promise<void> {
+  if (plan.readAfterMs === undefined) return;
+  await pause(plan.readAfterMs);
+  world.witness.startReader(plan.tenantId, runId);
 }
 
 async function repost(world: ClientWorld, plan: RunPlan, runId: string): Promise<void> {

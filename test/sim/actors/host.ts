@@ -3,7 +3,7 @@ import { TASK_ENVIRONMENT } from '#shared/topology/index.ts';
 import type { Actor, Kernel } from '../kernel/kernel.ts';
 import type { Faults } from '../world/faults.ts';
 import type { Network } from '../world/network.ts';
-import type { HostProcess, SimulatedTask } from '../world/tasks.ts';
+import type { HostProcess, SimulatedTask } from '../world/task-record.ts';
 import { planOf, type RunPlan, scriptOf } from './run-plan.ts';
 import type { EngineWitness } from './scripted-engine.ts';
 import { scriptedEngines } from './scripted-engine.ts';

@@ -34,7 +34,8 @@ export interface RunPlan {
   /** Posts the same again although it was answered. */
   readonly repostAfterMs: number | undefined;
   readonly cancels: readonly { readonly afterMs: number; readonly withReason: boolean }[];
-  readonly readers: number;
+  /** When somebody begins to follow it; undefined: nobody does. */
+  readonly readAfterMs: number | undefined;
   /** By attempt; the last one is for all that follow. */
   readonly scripts: readonly EngineScript[];
 }
@@ -73,7 +74,7 @@ function planRun(random: Random, index: number, tenantId: string): RunPlan {
           withReason: random.chance(0.5),
         }))
       : [],
-    readers: random.chance(0.6) ? 1 : 0,
+    readAfterMs: random.chance(0.4) ? random.between(0, 30_000) : undefined,
     scripts: Array.from({ length: attempts }, () => planScript(random)),
   };
 }

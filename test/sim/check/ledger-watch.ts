@@ -51,10 +51,10 @@ export class LedgerWatch {
   }
 
   #run(image: Image): RunRecord {
-    const runId = image.runId?.S ?? '';
+    const [, tenantId = '', runId = ''] = image.pk?.S?.split('#') ?? [];
     let run = this.runs.get(runId);
     if (!run) {
-      run = newRunRecord(image.tenantId?.S ?? '', runId);
+      run = newRunRecord(tenantId, runId);
       this.runs.set(runId, run);
     }
     return run;
@@ -62,7 +62,7 @@ export class LedgerWatch {
 
   #head(image: Image | undefined, before: Image | undefined): RunRecord {
     if (!image) {
-      throw new Violation('nothing-lost', `the head of ${before?.runId?.S} was removed`);
+      throw new Violation('nothing-lost', `the head of ${before?.pk?.S} was removed`);
     }
     const run = this.#run(image);
     const status = image.status?.S as RunStatus;

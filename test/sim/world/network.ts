@@ -114,13 +114,14 @@ export class Network {
       this.#kernel.note(`${label} → ${what}`);
       asker.fail(what, faults.random.chance(0.5) ? 100 : NEVER_MS);
     };
-    if (this.#isCut(actor)) return lose('PARTITION');
-    if (faults.hits('net.request_lost')) return lose('REQUEST LOST');
+    if (this.#isCut(actor) || faults.hits('net.request_lost')) {
+      lose('REQUEST LOST');
+      return;
+    }
     const answer = (reply: Reply) => {
       this.#kernel.note(`${label} → ${reply.status} ${reply.status < 400 ? '' : problemOf(reply)}`);
-      if (this.#isCut(actor)) return lose('PARTITION on the way back');
-      if (faults.hits('net.reply_lost')) return lose('REPLY LOST');
-      asker.reply(reply);
+      if (this.#isCut(actor) || faults.hits('net.reply_lost')) lose('REPLY LOST');
+      else asker.reply(reply);
     };
     if (faults.hits('net.server_error')) {
       const status = faults.random.pick([429, 502, 503]);
@@ -136,7 +137,10 @@ export class Network {
 
   #serve(request: Request, answer: (reply: Reply) => void): void {
     const found = this.#match(request);
-    if (!found) return answer({ status: 404, body: '{}' });
+    if (!found) {
+      answer({ status: 404, body: '{}' });
+      return;
+    }
     const { route, event } = found;
     this.#lambdas.invoke(
       route.name,

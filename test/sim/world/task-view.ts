@@ -1,13 +1,6 @@
 import type { Task } from '@aws-sdk/client-ecs';
-import { dateAt, type SimulatedTask } from './tasks.ts';
-
-/** How a task ended, in the words of the control plane. */
-export interface TaskEnd {
-  readonly stopCode: string;
-  readonly stoppedReason: string;
-  readonly exitCode: number | undefined;
-  readonly containerReason?: string;
-}
+import { EPOCH_MS } from '../kernel/kernel.ts';
+import type { SimulatedTask, TaskEnd } from './task-record.ts';
 
 /** Tasks that never ran: some may be tried again, some never. */
 export const START_FAILURES: readonly TaskEnd[] = [
@@ -65,7 +58,7 @@ export function toTask(task: SimulatedTask): Task {
     startedBy: task.startedBy,
     lastStatus: task.status,
     desiredStatus: task.stopping || task.status === 'STOPPED' ? 'STOPPED' : 'RUNNING',
-    createdAt: dateAt(task.createdAt),
+    createdAt: new Date(EPOCH_MS + task.createdAt),
     ...(end
       ? { stopCode: end.stopCode as Task['stopCode'], stoppedReason: end.stoppedReason }
       : {}),

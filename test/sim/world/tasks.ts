@@ -5,32 +5,12 @@ import type {
   StopTaskCommandInput,
   Task,
 } from '@aws-sdk/client-ecs';
-import { EPOCH_MS, type Kernel } from '../kernel/kernel.ts';
+import type { Kernel } from '../kernel/kernel.ts';
 import { awsFault, type CommandSender, operationOf } from './aws-fault.ts';
 import type { Faults } from './faults.ts';
 import type { Services } from './service.ts';
-import { endOfTask, START_FAILURES, type TaskEnd, toTask } from './task-view.ts';
-
-/** A task as the control plane keeps it, and the host in it. */
-export interface SimulatedTask {
-  readonly arn: string;
-  readonly startedBy: string;
-  readonly createdAt: number;
-  readonly environment: Readonly<Record<string, string>>;
-  status: 'PROVISIONING' | 'RUNNING' | 'DEPROVISIONING' | 'STOPPED';
-  stopping: boolean;
-  stopReason: string | undefined;
-  end: TaskEnd | undefined;
-  host: HostProcess | undefined;
-}
-
-/** What runs in a task. */
-export interface HostProcess {
-  /** SIGTERM. */
-  terminate(): void;
-  /** SIGKILL, to it and all it started. */
-  kill(): void;
-}
+import type { HostProcess, SimulatedTask, TaskEnd } from './task-record.ts';
+import { endOfTask, START_FAILURES, toTask } from './task-view.ts';
 
 export interface TasksOptions {
   readonly kernel: Kernel;
@@ -231,9 +211,4 @@ function nameOf(input: object): string {
   return [startedBy, ...arns.map((arn) => `task-${Number(arn.slice(-32))}`)]
     .filter(Boolean)
     .join(' ');
-}
-
-/** Virtual time as the control plane tells it. */
-export function dateAt(ms: number): Date {
-  return new Date(EPOCH_MS + ms);
 }
