@@ -42,6 +42,28 @@ async function get(path: string, token = stack.token) {
   return { status: response.status, text: await response.text() };
 }
 
+describe('an event too large for the log', () => {
+  it('is a preview with a pointer; its tenant, and nobody else, gets the whole payload', async () => {
+    const text = 'n'.repeat(220 * 1024);
+    const { run, events } = await runToEnd(stack, {
+      engine: localTest,
+      input: { prompt: 'scripted' },
+      config: { script: [{ say: text, deltas: 1 }, { complete: 'done' }] },
+    });
+    expect(run.status).toBe('completed');
+    const delta = events.find(({ eventType }) => eventType === 'message.delta');
+    expect(JSON.stringify(delta).length).toBeLessThan(2_000);
+    const path = `/v1/runs/${run.runId}/blobs/${delta?.blob?.sha256}`;
+    const whole = await get(path);
+    expect(whole.status).toBe(200);
+    expect(JSON.parse(whole.text)).toMatchObject({ text });
+    expect((await get(path, await stack.tokenFor('another'))).status).toBe(404);
+    const none = await get(`/v1/runs/${run.runId}/blobs/${'0'.repeat(64)}`);
+    expect([none.status, JSON.parse(none.text).code]).toEqual([404, 'blob_not_found']);
+    expect((await get(`/v1/runs/${run.runId}/blobs/..%2F..%2Fx`)).status).toBe(404);
+  });
+});
+
 describe('a run', () => {
   it('goes from the API to its final state with gapless events, and a replay equals the live stream', async () => {
     const { run, events } = await runToEnd(stack, {
