@@ -1,5 +1,4 @@
 import { RetentionDays } from 'aws-cdk-lib/aws-logs';
-import type { RunLimits } from '#shared/quotas/index.ts';
 
 /** An engine program that the image of this environment contains, as `GET /v1/engines` shows it. */
 export interface DeployedEngine {
@@ -60,7 +59,12 @@ export interface StageConfig {
   };
   readonly publicApi: { readonly requestsPerSecond: number; readonly burst: number };
   /** Runs at once, of each tenant and of all together; the others wait. Left out: 100 and no limit. */
-  readonly runLimits?: Partial<RunLimits>;
+  readonly runLimits?: {
+    readonly perTenant?: number;
+    /** Of tenants that have their own. */
+    readonly tenants?: Readonly<Record<string, number>>;
+    readonly global?: number;
+  };
   readonly containerInsights: boolean;
   /** Gets every alarm, after confirming the subscription. */
   readonly alarmEmail?: string;

@@ -14,6 +14,7 @@ const LOADER = fileURLToPath(new URL('./load-bundles.ts', import.meta.url));
 const BYTES_AT_MOST = 2_000_000;
 
 const VALUES: Readonly<Record<string, string>> = {
+  RUN_LIMITS: '{}',
   DEPLOYED_ENGINES: '[{"engineId":"acme","version":"1.2.3"}]',
   GATEWAY_URL: 'https://gateway.example.com/live',
   JWKS_URL: 'https://login.example.com/keys',

@@ -81,6 +81,7 @@ describe('functions of the catalogue', () => {
       GATEWAY_URL: `https://${privateApi().name}.execute-api.eu-west-1.amazonaws.com/live`,
       SIGNING_SECRET_ID: environment.only('AWS::SecretsManager::Secret').name,
       DEPLOYED_ENGINES: JSON.stringify([SKELETON_ENGINE]),
+      RUN_LIMITS: '{}',
     });
     expect(variables(functionOf(environment, 'gateway/claim-run'))).toMatchObject({
       TENANT_SECRETS_PREFIX: 'nexusdesk/dev/tenants/',

@@ -22,6 +22,12 @@ const stageNamed = (wanted: string): StageConfig => {
   return found;
 };
 
+/** Keys are always projected; attributes beside them only where the index names some. */
+const projectionOf = (include: readonly string[]) =>
+  include.length > 0
+    ? { ProjectionType: 'INCLUDE', NonKeyAttributes: include }
+    : { ProjectionType: 'KEYS_ONLY' };
+
 describe('state', () => {
   let root: string;
   let dev: Environment;
@@ -50,7 +56,7 @@ describe('state', () => {
       Object.values(TABLE_SHAPE.indexes).map((index) => ({
         IndexName: index.name,
         KeySchema: keys(index.partitionKey, index.sortKey),
-        Projection: { ProjectionType: 'INCLUDE', NonKeyAttributes: index.include },
+        Projection: projectionOf(index.include),
       })),
     );
   });
