@@ -25,9 +25,11 @@ export async function acceptHost(
   const scope = deps.tokens.verifyTicket(ticket);
   const now = deps.clock.now();
   const leaseExpiresAt = isoTime(now + deps.timing.leaseMs);
-  const [snapshot, specification] = await Promise.all([
+  const [snapshot, specification, position] = await Promise.all([
     deps.ledger.readSnapshot(scope, scope.epoch),
     deps.ledger.readSpecification(scope),
+    // Before the claim: whatever seals or ends this attempt lies behind it, so the host cannot start past it.
+    deps.ledger.logEnd(scope),
   ]);
   if (!snapshot || !specification) throw refused();
   // Before the claim: a host that cannot get its credentials must not make the attempt look started.
@@ -61,7 +63,6 @@ export async function acceptHost(
     { runId: scope.runId, epoch: scope.epoch, sandbox: request.sandbox },
     'host accepted',
   );
-  const position = await deps.ledger.logEnd(scope);
   return {
     executionToken: deps.tokens.signExecutionToken({
       ...scope,

@@ -23,7 +23,7 @@ export {
 export type { PageImage } from './page-image.ts';
 export { type LiveStatus, type Outcome, PRECEDENCE } from './precedence.ts';
 export { readEvents, readPageOf } from './read-events.ts';
-export { mayBeReplaced, retryDelayMs } from './retry.ts';
+export { retryDelayMs } from './retry.ts';
 export type { RunHead, RunRef } from './run-head.ts';
 export { runIdOfKey } from './run-id.ts';
 export type {

@@ -1,4 +1,4 @@
-import { ERROR_CLASSES, type ExecutionError, executionError } from '#shared/contracts/index.ts';
+import { ERROR_CLASSES, type ExecutionError } from '#shared/contracts/index.ts';
 import { assertNever } from '#shared/kit/assert-never.ts';
 import { backoffMs } from '#shared/kit/backoff.ts';
 import type { RunHead } from './run-head.ts';
@@ -23,11 +23,6 @@ export function mayRetry(
     default:
       return assertNever(retry, 'retry rule');
   }
-}
-
-/** Whether another attempt follows when the host of this one is lost: then two could be at work at once. */
-export function mayBeReplaced(head: RunHead): boolean {
-  return mayRetry(head, executionError('host_lost', 'lost', { sideEffects: 'maybe' }));
 }
 
 const MIN_DELAY_MS = 500;

@@ -1,11 +1,14 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import {
   acceptHost,
+  appendEvents,
   cancelRun,
   dispatchRun,
+  settleRun,
   settleStoppedTask,
 } from '#shared/orchestrator/index.ts';
 import { type OrchestratorBench, openOrchestratorBench } from '#test/support/orchestrator-bench.ts';
+import { noticeEvent } from '#test/support/run-builders.ts';
 
 let bench: OrchestratorBench;
 beforeEach(async () => {
@@ -118,6 +121,36 @@ describe('host claim', () => {
     expect(await host(lastTicket())).toEqual(first);
     await expect(host(lastTicket(), 'host-bbbb')).rejects.toMatchObject({ code: 'ticket_refused' });
     expect(first.request).toMatchObject({ executionId: head.runId, attempt: 1 });
+  });
+
+  it('TRM-2 gives no place in the log behind an ending that came at the moment of the claim', async () => {
+    const head = await bench.accept();
+    await dispatch(head);
+    const { ledger } = bench.deps;
+    const endedMeanwhile: typeof ledger.claimByHost = async (input) => {
+      const claim = await ledger.claimByHost(input);
+      await settleRun(bench.deps, head, { kind: 'deadline_passed', task: 'unknown' });
+      return claim;
+    };
+    const { cursor } = await acceptHost(
+      {
+        ...bench.deps,
+        ledger: { ...ledger, claimByHost: endedMeanwhile },
+        vault: { read: async () => undefined },
+        secretsPrefix: 'x/',
+      },
+      lastTicket(),
+      { hostInstanceId: 'host-aaaa', hostVersion: '1', sandbox: 'none' },
+    );
+    await expect(
+      appendEvents(
+        bench.deps,
+        { tenantId: head.tenantId, runId: head.runId, epoch: 1, expiresAtMs: 0 },
+        { cursor, batch: { firstProducerSequence: 1, events: [noticeEvent('late')] } },
+      ),
+    ).rejects.toMatchObject({ code: 'authority_lost' });
+    const pages = await ledger.readPages(head, 0, 10);
+    expect(pages.map(({ kind }) => kind)).toEqual(['events', 'final']);
   });
 
   it('B104 refuses the ticket of an attempt that is over', async () => {
