@@ -114,12 +114,12 @@ export async function strikeThrough(options: {
   kinds: readonly KillKind[];
   /** Share of the runs that have ended, 0 to 1. */
   progress: () => number;
-  longestPauseMs: number;
+  longestPauseMs: () => number;
 }): Promise<void> {
   const { killer, random, kinds, progress, longestPauseMs } = options;
   for (const [index, kind] of kinds.entries()) {
     const due = ((index + 1) / (kinds.length + 1)) * LATEST_SHARE;
-    const until = Date.now() + longestPauseMs;
+    const until = Date.now() + longestPauseMs();
     await delay(random.between(200, 1_500));
     while (Date.now() < until && progress() < due) await delay(100);
     const patience = Date.now() + FIND_WITHIN_MS;

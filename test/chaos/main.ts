@@ -1,5 +1,6 @@
 import { parseArgs } from 'node:util';
 import { newDataDir, removeDataDir } from '#test/support/stack-process.ts';
+import { killEverythingOf } from './processes.ts';
 import { reportOf } from './report.ts';
 import { runChaos } from './run-chaos.ts';
 
@@ -47,6 +48,13 @@ const options = {
   concurrency: number('concurrency'),
   followers: number('followers'),
 };
+for (const signal of ['SIGINT', 'SIGTERM'] as const) {
+  process.on(signal, () => {
+    killEverythingOf(dataDir);
+    console.error(`interrupted; the data folder is left: ${dataDir}`);
+    process.exit(130);
+  });
+}
 console.log(`chaos --seed ${options.seed} on ${dataDir}`);
 const result = await runChaos({
   ...options,

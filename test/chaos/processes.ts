@@ -4,7 +4,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 export interface RunProcess {
   readonly pid: number;
   /** `keeper`: waits for a host on behalf of the emulated container service. `sandbox`: holds an engine. */
-  readonly role: 'host' | 'engine' | 'sandbox' | 'keeper' | 'other';
+  readonly role: 'stack' | 'host' | 'engine' | 'sandbox' | 'keeper' | 'other';
   readonly runId: string | undefined;
   readonly command: string;
 }
@@ -15,6 +15,15 @@ const STACK_PROGRAM = 'local/main.ts';
 
 /** Everything that lives and names the data folder in its command or its environment, but for the stack itself. */
 export function processesOf(dataDir: string): RunProcess[] {
+  return everythingOf(dataDir).filter(({ role }) => role !== 'stack');
+}
+
+/** Leaves nothing of a load behind. */
+export function killEverythingOf(dataDir: string): void {
+  for (const { pid } of everythingOf(dataDir)) killProcess(pid);
+}
+
+function everythingOf(dataDir: string): RunProcess[] {
   return readdirSync('/proc')
     .filter((name) => /^[0-9]+$/.test(name))
     .flatMap((name) => describe(Number(name), dataDir) ?? []);
@@ -26,7 +35,7 @@ function describe(pid: number, dataDir: string): RunProcess | undefined {
   const environment = read(pid, 'environ');
   if (!command.includes(dataDir) && !environment.includes(dataDir)) return undefined;
   const words = command.split('\0');
-  if (words.includes(STACK_PROGRAM) || isZombie(pid)) return undefined;
+  if (isZombie(pid)) return undefined;
   const runId = /run_[0-9A-Z]{26}/.exec(`${environment}\0${command}`)?.[0];
   return { pid, role: roleOf(words), runId, command: words.join(' ').slice(0, 200) };
 }
@@ -35,6 +44,7 @@ function roleOf([program = '', script = '', , name = '']: readonly string[]): Ru
   if (program.endsWith('/sh') && name === 'keeper') return 'keeper';
   if (program.endsWith('bwrap')) return 'sandbox';
   if (!program.endsWith('node')) return 'other';
+  if (script === STACK_PROGRAM) return 'stack';
   if (script.endsWith(HOST_PROGRAM)) return 'host';
   return script.endsWith(ENGINE_PROGRAM) ? 'engine' : 'other';
 }

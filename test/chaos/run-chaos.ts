@@ -16,7 +16,7 @@ import { BusTap } from './bus-tap.ts';
 import { type ClientCounts, Clients } from './clients.ts';
 import { KILL_KINDS, type Kill, Killer, strikeThrough } from './killer.ts';
 import { Load } from './load.ts';
-import { processesOf } from './processes.ts';
+import { killEverythingOf, processesOf } from './processes.ts';
 import { planRuns } from './run-plan.ts';
 import { SeededRandom } from './seeded-random.ts';
 import { StackKeeper } from './stack-keeper.ts';
@@ -52,6 +52,8 @@ export interface ChaosResult {
 const FRESH_RUNS = 2;
 /** So long a kill waits for its share of the load, so that a load that stands still is hit, too. */
 const LONGEST_PAUSE_MS = 8_000;
+/** On a slow machine a stack that has just started gets some time to work. */
+const PAUSE_IN_STARTS = 3;
 /** From the last kill on; ten times what the slowest recovery may take. */
 const FINISH_WITHIN_MS = 240_000;
 const RECOVER_WITHIN_MS = 90_000;
@@ -118,7 +120,8 @@ export async function runChaos(options: ChaosOptions): Promise<ChaosResult> {
       random,
       kinds,
       progress: () => load.endedShare,
-      longestPauseMs: LONGEST_PAUSE_MS,
+      longestPauseMs: () =>
+        Math.max(LONGEST_PAUSE_MS, PAUSE_IN_STARTS * (keeper.startsMs.at(-1) ?? 0)),
     });
     log(`${share(load.endedShare)} ended · ${killer.kills.length} kills are done`);
     const violations: string[] = [];
@@ -163,7 +166,7 @@ export async function runChaos(options: ChaosOptions): Promise<ChaosResult> {
   } finally {
     stopped.abort();
     await keeper.kill();
-    for (const { pid } of processesOf(options.dataDir)) process.kill(pid, 'SIGKILL');
+    killEverythingOf(options.dataDir);
     await witness.close();
   }
 }
