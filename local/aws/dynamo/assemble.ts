@@ -34,6 +34,8 @@ export interface Assembly {
   sweepExpired(): Generator<number>;
   /** Forgets old tokens and streams. */
   forgetOld(): void;
+  /** Reads again what is kept in memory, after a transaction failed as a whole. */
+  reload(): void;
 }
 
 export function assembleDynamo(stores: Stores, options: AssemblyOptions): Assembly {
@@ -63,6 +65,10 @@ export function assembleDynamo(stores: Stores, options: AssemblyOptions): Assemb
     forgetOld() {
       tokens.forgetOld();
       streams.forgetEnded();
+    },
+    reload() {
+      storage.reload();
+      streams.reload();
     },
   };
 }

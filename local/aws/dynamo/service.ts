@@ -1,7 +1,9 @@
-import { randomBytes, randomUUID } from 'node:crypto';
+import { randomUUID } from 'node:crypto';
 import type { AwsJsonService } from '../kit/aws-endpoint.ts';
 import type { StateDatabase } from '../kit/state-database.ts';
 import { type Assembly, assembleDynamo } from './assemble.ts';
+import type { Input, Operations } from './context.ts';
+import { type GroupCommit, openGroupCommit } from './group-commit.ts';
 import { sqliteStores } from './sqlite-stores.ts';
 
 export interface DynamoOptions {
@@ -24,18 +26,16 @@ export interface DynamoService extends AwsJsonService {
 
 /**
  * DynamoDB and its streams. Requests take effect one after the other, each at one instant, and a write is on
- * disk, whole, before it is answered: killing the process at any moment loses nothing that was acknowledged
+ * disk, whole, before it is answered (those that arrive together are committed together): killing the process at any moment loses nothing that was acknowledged
  * and leaves nothing half done.
  */
 export async function openDynamo(options: DynamoOptions): Promise<DynamoService> {
   const { state, ttlSweepMs = 1000, now = Date.now, ...rest } = options;
-  const eventId = () => randomBytes(16).toString('hex');
-  const assembly = assembleDynamo(sqliteStores(state), {
-    ...rest,
-    now,
-    newId: randomUUID,
-    eventId,
-  });
+  // Node keeps randomness for UUIDs in stock.
+  const eventId = () => randomUUID().replaceAll('-', '');
+  const stores = sqliteStores(state);
+  const assembly = assembleDynamo(stores, { ...rest, now, newId: randomUUID, eventId });
+  const group = openGroupCommit(stores.storage, assembly.reload);
   const stopSweeping = repeat(ttlSweepMs, async () => {
     assembly.forgetOld();
     await sweep(assembly);
@@ -43,10 +43,21 @@ export async function openDynamo(options: DynamoOptions): Promise<DynamoService>
   return {
     targetPrefixes: ['DynamoDB_20120810', 'DynamoDBStreams_20120810'],
     jsonVersion: '1.0',
-    operations: assembly.operations,
+    operations: { ...assembly.operations, ...grouped(assembly.operations, group) },
     sweepExpired: () => sweep(assembly),
-    close: stopSweeping,
+    async close() {
+      await stopSweeping();
+      group.flush();
+    },
   };
+}
+
+const WRITES = ['PutItem', 'UpdateItem', 'DeleteItem', 'BatchWriteItem', 'TransactWriteItems'];
+
+function grouped(operations: Operations, group: GroupCommit): Operations {
+  return Object.fromEntries(
+    WRITES.map((name) => [name, (input: Input) => group.write(() => operations[name]?.(input))]),
+  );
 }
 
 /** Gives way to requests after every few items. */

@@ -42,7 +42,7 @@ export function sqliteStorage(database: StateDatabase): Storage {
   const json = jsonOfLast();
   reload();
   return {
-    atomically: (work) => atomically(database, work),
+    atomically: nestable(database),
     reload,
     table: (name) => tables.get(name),
     tableNames: () => [...tables.keys()].sort(),
@@ -88,6 +88,31 @@ export function sqliteStorage(database: StateDatabase): Storage {
       const row = sql.measure.get(space);
       return { count: Number(row?.count), bytes: Number(row?.bytes) };
     },
+  };
+}
+
+/** Transactions, and savepoints within them. */
+function nestable(database: StateDatabase): Storage['atomically'] {
+  let open = false;
+  const within = <T>(work: () => T): T => {
+    database.exec('SAVEPOINT dynamo');
+    try {
+      const result = work();
+      database.exec('RELEASE dynamo');
+      return result;
+    } catch (error) {
+      database.exec('ROLLBACK TO dynamo; RELEASE dynamo');
+      throw error;
+    }
+  };
+  return (work) => {
+    if (open) return within(work);
+    open = true;
+    try {
+      return atomically(database, work);
+    } finally {
+      open = false;
+    }
   };
 }
 

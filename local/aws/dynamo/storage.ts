@@ -34,7 +34,10 @@ export function spacesOf({
  * belongs together, in the other stores too, lands together. Items that are read must not be changed.
  */
 export interface Storage {
-  /** Runs `work`, which must be synchronous, in one transaction: all it writes lands or none. */
+  /**
+   * Runs `work`, which must be synchronous, in one transaction: all it writes lands or none. Within another one it
+   * lands with that, and if it throws, only its own writes are undone.
+   */
   atomically<T>(work: () => T): T;
   table(name: string): StoredTable | undefined;
   tableNames(): string[];

@@ -79,7 +79,10 @@ async function answer(
   const dot = target.lastIndexOf('.');
   const service = byPrefix.get(target.slice(0, dot));
   const gone = new AbortController();
-  response.once('close', () => gone.abort());
+  response.once('close', () => {
+    // Aborting costs more than many an operation, and one that was answered has nothing left to give up.
+    if (!response.writableFinished) gone.abort();
+  });
   let status = 200;
   let body: unknown;
   let headers: Readonly<Record<string, string>> = {};
