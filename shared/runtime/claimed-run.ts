@@ -16,8 +16,8 @@ import { deliverResult } from './deliver-result.ts';
 import { EventPump } from './event-pump.ts';
 import { GatewayRefused, GatewayUnreachable } from './gateway-client.ts';
 import { Heartbeat } from './heartbeat.ts';
-import type { HostOptions } from './host.ts';
 import { DEFAULT_WAITING, type WaitingLimits } from './host-limits.ts';
+import type { HostOptions } from './host-options.ts';
 import type { StartedEngine } from './start-engine.ts';
 
 /** Why the engine was stopped although nobody asked for it: both allow another attempt. */
