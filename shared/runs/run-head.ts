@@ -57,9 +57,6 @@ export const runHeadSchema = z.object({
 });
 export type RunHead = z.infer<typeof runHeadSchema>;
 
-/** The slots that a claim takes: one of the tenant's counters, and one of the platform's where it has a limit. */
-export type QuotaSlots = NonNullable<RunHead['quota']>;
-
 export interface RunRef {
   readonly tenantId: string;
   readonly runId: string;
