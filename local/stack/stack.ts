@@ -45,7 +45,7 @@ const LOCAL_TIMING = {
   sweepForMs: SWEEP_EVERY_MS,
   orphanCheckMs: 20_000,
   orphanGraceMs: 20_000,
-  silentStopMs: 180_000,
+  silentStopMs: 900_000,
   launchLeaseMs: 60_000,
   leaseMs: 15_000,
   heartbeatEveryMs: 2_000,

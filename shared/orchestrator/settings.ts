@@ -20,10 +20,10 @@ export const timingSchema = z.strictObject({
   /** So long one invocation of the sweeper goes on looking: until its schedule starts the next one. */
   sweepForMs: ms.default(60_000),
   /**
-   * A task whose host says nothing for this long after its lease is stopped. Longer than a host goes on trying to reach
-   * a gateway that fails.
+   * A task whose host says nothing for this long after its lease is stopped: it hangs. A host that is only cut off goes
+   * on with its work, and an outage of the gateway must not end it, so this is longer than those.
    */
-  silentStopMs: ms.default(300_000),
+  silentStopMs: ms.default(900_000),
   /** The tasks of the cluster are held against the ledger this often. */
   orphanCheckMs: ms.default(60_000),
   /** A task is left alone for this long after its run ended: its host is putting things away. */
