@@ -31,7 +31,7 @@ for (let seed = first; seed <= last; seed += step) {
   done += 1;
   const isLast = seed + step > last || (stopAtFirst === 1 && tally.failures.length > 0);
   if (counting && (done >= coverageSeeds || isLast)) {
-    tally.unseen = coverage.stop() ?? [];
+    tally.unseen = coverage.stop() ?? {};
     counting = false;
   }
   if (done % SEEDS_PER_LINE === 0 || isLast || tally.failures.length > 0) print();

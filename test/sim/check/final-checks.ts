@@ -42,6 +42,7 @@ export function checkRemains(remains: Remains): void {
   for (const { tenantId, live } of remains.ledger.counters) {
     if (live !== 0) throw new Violation('quota-counted', `${tenantId} has ${live} left`);
   }
+  checkTotals(remains.ledger, runs);
   checkTasks(remains);
   checkBus(remains.ledger, remains.publications);
   for (const reading of remains.readings)
@@ -75,6 +76,30 @@ function checkUsage(run: RunRecord, hosts: HostWatch): void {
     throw new Violation(
       'usage-summed',
       `${run.runId}: ${JSON.stringify(run.usage)}, attempts ${JSON.stringify(sum)}`,
+    );
+  }
+}
+
+/** What the consumer of the stream added up is what the logs say. */
+function checkTotals(ledger: LedgerWatch, runs: readonly RunRecord[]): void {
+  const ends = runs.flatMap(({ epochs }) =>
+    [...epochs.values()].flatMap(({ usage }) => usage ?? []),
+  );
+  const days = [...ledger.days.values()];
+  const total = (of: (day: (typeof days)[number]) => number) =>
+    days.reduce((sum, day) => sum + of(day), 0);
+  const counted = {
+    attempts: total((day) => day.attempts),
+    tokens: total((day) => day.inputTokens),
+  };
+  const stored = {
+    attempts: ends.length,
+    tokens: ends.reduce((sum, { inputTokens = 0 }) => sum + inputTokens, 0),
+  };
+  if (!same(counted, stored)) {
+    throw new Violation(
+      'usage-summed',
+      `totals are ${JSON.stringify(counted)}, the logs say ${JSON.stringify(stored)}`,
     );
   }
 }

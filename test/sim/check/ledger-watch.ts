@@ -15,6 +15,8 @@ export class LedgerWatch {
   readonly #tenantLimit: number;
   readonly runs = new Map<string, RunRecord>();
   readonly transitions = new Map<string, number>();
+  /** Totals of each tenant and day, as they stand. */
+  readonly days = new Map<string, { attempts: number; inputTokens: number }>();
   readonly #counters = new Map<string, { tenantId: string; live: number }>();
 
   constructor(kernel: Kernel, tenantLimit: number) {
@@ -32,6 +34,7 @@ export class LedgerWatch {
       if (kind === 'head') touched.add(this.#head(image, before));
       if (kind === 'page') touched.add(this.#page(record, image));
       if (kind === 'quota') this.#counter(image);
+      if (image?.sk?.S?.startsWith('DAY#')) this.#day(image);
     }
     for (const run of touched) this.#whole(run);
     this.#quotas();
@@ -86,6 +89,9 @@ export class LedgerWatch {
     run.status = status;
     run.epoch = epoch;
     run.attempt = Number(image.attempt?.N ?? 0);
+    if (run.attempt > Number(image.maxAttempts?.N)) {
+      throw new Violation('attempts-bounded', `${run.runId} is in attempt ${run.attempt}`);
+    }
     run.hostInstanceId = image.hostInstanceId?.S;
     if (status === 'running') run.claimedEpoch = epoch;
     run.repeatable = image.repeatable?.BOOL ?? false;
@@ -221,6 +227,14 @@ export class LedgerWatch {
     const tenantId = image.tenantId?.S ?? '';
     const name = `${tenantId}#${image.shard?.N}`;
     this.#counters.set(name, { tenantId, live: Number(image.live?.N) });
+  }
+
+  #day(image: Image): void {
+    const count = (name: string) => Number(image[name]?.N ?? 0);
+    this.days.set(`${image.pk?.S}/${image.sk?.S}`, {
+      attempts: count('attempts'),
+      inputTokens: count('sum_inputTokens'),
+    });
   }
 
   #quotas(): void {

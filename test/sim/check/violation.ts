@@ -30,6 +30,7 @@ export const INVARIANTS = {
     'A run that may not repeat and may have had effects never starts an engine again.',
   'bus-complete': 'Every platform event is published, as it is stored, in the order of its run.',
   'reader-complete': 'A reader gets the log: every event once, in order, whatever was cut.',
+  'attempts-bounded': 'A run is tried at most as often as its client allowed.',
   'nothing-lost': 'What was accepted stays in the ledger.',
   'no-orphans': 'No task and no host goes on for a run that has ended.',
   'right-answers': 'Clients get the answer that belongs to their request.',

@@ -41,7 +41,7 @@ export function missing(tally: Tally): string[] {
   return [
     ...transitions.filter((step) => !tally.transitions[step]).map((step) => `transition ${step}`),
     ...FAULT_KINDS.filter((kind) => !tally.faults[kind]).map((kind) => `fault ${kind}`),
-    ...unseenLines(tally.unseen ?? []).map((line) => `decision ${line}`),
+    ...unseenLines(tally.unseen ?? {}).map((line) => `decision ${line}`),
   ];
 }
 

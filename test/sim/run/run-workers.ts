@@ -14,6 +14,7 @@ export async function runWorkers(
   options: SimOptions,
   onProgress: (tally: Tally) => void = () => undefined,
   nodeArguments: readonly string[] = [],
+  environment: Readonly<Record<string, string>> = {},
 ): Promise<Tally> {
   const tally = newTally();
   const children: ChildProcess[] = [];
@@ -35,7 +36,11 @@ export async function runWorkers(
       ].map(String),
       {
         stdio: ['ignore', 'pipe', 'inherit'],
-        env: { ...process.env, AWS_SDK_JS_NODE_VERSION_SUPPORT_WARNING_DISABLED: 'true' },
+        env: {
+          ...process.env,
+          ...environment,
+          AWS_SDK_JS_NODE_VERSION_SUPPORT_WARNING_DISABLED: 'true',
+        },
       },
     );
     children.push(child);

@@ -20,8 +20,8 @@ export interface Tally {
   transitions: Counts;
   endings: Counts;
   failures: FailedSeed[];
-  /** Parts of the decision function that never ran, as offsets in its source. */
-  unseen: readonly (readonly [from: number, to: number])[] | undefined;
+  /** Parts of the decision function that never ran: by file, as offsets in its source. */
+  unseen: Readonly<Record<string, Ranges>> | undefined;
 }
 
 const SUMMED = [
@@ -63,14 +63,21 @@ export function addTally(tally: Tally, other: Tally): void {
     add(tally[name], other[name]);
   }
   tally.failures.push(...other.failures);
-  tally.unseen = tally.unseen ? overlap(tally.unseen, other.unseen ?? []) : other.unseen;
+  if (!other.unseen) return;
+  const mine = tally.unseen;
+  tally.unseen = Object.fromEntries(
+    Object.entries(other.unseen).map(([file, ranges]) => [
+      file,
+      mine ? overlap(mine[file] ?? [], ranges) : ranges,
+    ]),
+  );
 }
 
 function add(counts: Counts, more: Readonly<Counts>): void {
   for (const [name, count] of Object.entries(more)) counts[name] = (counts[name] ?? 0) + count;
 }
 
-type Ranges = NonNullable<Tally['unseen']>;
+type Ranges = readonly (readonly [from: number, to: number])[];
 
 function overlap(some: Ranges, others: Ranges): [number, number][] {
   return some.flatMap(([from, to]) =>
