@@ -109,6 +109,32 @@ describe('cancel', () => {
     expectOneEnding(run, events);
     await expect(stack.client.cancelRun(executionId)).resolves.toBeDefined();
   });
+
+  it('of all runs leaves nothing alive: neither those that run, nor those that wait', async () => {
+    const ids: string[] = [];
+    for (let nth = 0; nth < 4; nth += 1) {
+      const run = scripted([{ ignoreSignals: true }, { say: 'settled' }, { wait: 'forever' }]);
+      ids.push((await stack.client.createRun(run)).executionId);
+    }
+    // Two at least are in the middle of it; the others may be anywhere before that.
+    for (const id of ids.slice(0, 2)) {
+      for await (const event of stack.client.streamEvents(id)) if (says(event, 'settled')) break;
+    }
+    const summary = await stack.client.cancelAllRuns({ all: true }, { reason: 'maintenance' });
+    expect(summary.complete).toBe(true);
+    expect(summary.runs.map(({ runId }) => runId).sort()).toEqual(ids.toSorted());
+    for (const id of ids) {
+      const { run, events } = await followToEnd(stack, id);
+      expect(run).toMatchObject({
+        status: 'cancelled',
+        processTree: { verifiedGoneAt: expect.any(String) },
+      });
+      expectOneEnding(run, events);
+      expect(engineProcesses(id)).toEqual([]);
+    }
+    const live = ['queued', 'starting', 'running', 'cancelling'] as const;
+    expect(await stack.client.listRunsPage({ status: live })).toEqual({ runs: [] });
+  });
 });
 
 describe('kill -9 of the engine', () => {
