@@ -148,7 +148,7 @@ const RECORDS = [
   '"capabilities":{"declared":{"streaming":true,"persistent_session":false,"session_resume":false,"cancellation":true,',
   '"human_approval":false,"interactive_input":false,"tool_calling":true,"file_operations":true,"terminal_execution":true,',
   '"native_events":true,"workspace_required":false},"available":{"effective":{"refusals":[{"capability":"layer":"rule":',
-  '"reason":"policyVersion":"builtin-1","credentialNames":["bodyHash":"accepted":{"engine":{"engineId":"codex",',
+  '"reason":"policyVersion":"builtin-1","credentialNames":["bodyHash":"accepted":{"engine":{"engineId":"',
   '"protocolId":"native","adapterVersion":"v1"},"agentId":"conversationId":"maxAttempts":3,"repeatable":false,',
   '"deadlineAt":"createdAt":"dueAt":"specification":{"input":{"prompt":"config":{"budget":{},"denied":[]}',
   '"status":"failed","error":{"class":"EngineUnavailable","code":"message":"sideEffects":"none","sideEffects":"maybe",',
