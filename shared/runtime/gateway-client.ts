@@ -96,6 +96,11 @@ export class GatewayClient {
     this.#fetch = options.fetch ?? fetch;
   }
 
+  /** Longest time from a request to its answer. */
+  get requestTimeoutMs(): number {
+    return this.#options.requestTimeoutMs ?? REQUEST_TIMEOUT_MS;
+  }
+
   claim(ticket: string, request: ClaimRequest, options?: CallOptions): Promise<ClaimReply> {
     return this.#call('/host/v1/claim', ticket, request, claimReplySchema, options);
   }
@@ -166,10 +171,7 @@ export class GatewayClient {
     token: string,
     body: unknown,
     schema: T,
-    {
-      signal,
-      requestTimeoutMs = this.#options.requestTimeoutMs ?? REQUEST_TIMEOUT_MS,
-    }: CallOptions,
+    { signal, requestTimeoutMs = this.requestTimeoutMs }: CallOptions,
   ): Promise<{ reply: z.infer<T> } | { why: string }> {
     // Not AbortSignal.timeout: that timer cannot be simulated.
     const late = new AbortController();

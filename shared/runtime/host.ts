@@ -12,9 +12,12 @@ export type HostOutcome =
 
 /** HST-1…HST-5: takes one run, supervises its engine, reports its events and its end. One call is one task's life. */
 export async function runHost(options: HostOptions): Promise<HostOutcome> {
-  const claimedAtMs = options.clock.now();
+  const { clock, gateway } = options;
+  const askedAtMs = clock.now();
   try {
     const claim = await claimRun(options);
+    // The try that was answered began no longer ago than a request may take: the lease is not older than that.
+    const claimedAtMs = Math.max(askedAtMs, clock.now() - gateway.requestTimeoutMs);
     return { outcome: 'reported', reply: await new ClaimedRun(options, claim).live(claimedAtMs) };
   } catch (error) {
     return outcomeOf(error);

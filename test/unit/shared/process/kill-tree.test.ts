@@ -22,6 +22,8 @@ describe.each(SANDBOXES)('tree removal in $kind', ({ kind, sandbox }) => {
       cause: 'cancelled',
       exit: { code: 3, signal: null },
       forced: false,
+      signals: ['SIGTERM'],
+      processesKilled: 0,
       outputComplete: true,
       ...CLEAN,
     });
@@ -42,8 +44,21 @@ describe.each(SANDBOXES)('tree removal in $kind', ({ kind, sandbox }) => {
       cause: 'cancelled',
       exit: { code: null, signal: 'SIGKILL' },
       forced: true,
+      signals: ['SIGTERM', 'SIGKILL'],
       ...CLEAN,
     });
+  });
+
+  it('HST-5 tells how many processes there are and what they hold, while there are any', async () => {
+    const engine = start(await prepareRun(sandbox), ['polite.mjs']);
+    expect(await engine.process.measure()).toBeUndefined();
+    await engine.said('ready');
+    const { processes = 0, memoryBytes = 0 } = (await engine.process.measure()) ?? {};
+    expect(processes).toBeGreaterThanOrEqual(1);
+    // A Node.js process holds some megabytes of its own.
+    expect(memoryBytes).toBeGreaterThan(2 ** 20);
+    await engine.process.stop({ reason: 'cancelled' });
+    expect(await engine.process.measure()).toBeUndefined();
   });
 
   it('HST-2 removes daemons in sessions of their own that hold stdout', async () => {
