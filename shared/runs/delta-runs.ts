@@ -36,9 +36,11 @@ export function unfoldDeltas(folded: FoldedEvents): NewEvent[] {
   return folded.flatMap((entry) => (isRun(entry) ? fromRun(entry) : [entry]));
 }
 
-function isDelta({ eventType, payload, timestamp }: NewEvent): boolean {
+function isDelta({ eventType, payload, timestamp, blob }: NewEvent): boolean {
   if (eventType !== 'message.delta' || payload === null || typeof payload !== 'object')
     return false;
+  // Its text is only a preview, and says where the whole one is.
+  if (blob !== undefined) return false;
   const { messageId, text } = payload as Partial<Delta>;
   return (
     typeof messageId === 'string' &&

@@ -59,6 +59,8 @@ describe('a page of events', () => {
       { ...delta, payload: null },
       { ...delta, timestamp: '2026-11-30T12:00:00Z' },
       { ...delta, timestamp: 'no time' },
+      // A preview, whose text is a blob.
+      { ...delta, blob: { sha256: '0'.repeat(64), bytes: 300_000 } },
     ] as NewEvent[];
     expect(decodeEvents(encodeEvents([delta, ...odd, delta], BESIDES))).toEqual([
       delta,
