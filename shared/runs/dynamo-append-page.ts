@@ -21,6 +21,8 @@ export async function appendPage(
   let position = input.position;
   let firstProducerSequence = input.firstProducerSequence;
   let events = input.events;
+  const last = firstProducerSequence + events.length - 1;
+  let storedThrough = firstProducerSequence - 1;
   const platformEvents: NewEvent[] = [];
   while (events.length > 0) {
     const page: LogPage = {
@@ -36,7 +38,7 @@ export async function appendPage(
     const winner = await putPage(table, ref, page);
     position = positionAfter(winner);
     if (winner.mine) {
-      firstProducerSequence += events.length;
+      storedThrough = firstProducerSequence + events.length - 1;
       break;
     }
     if (winner.kind === 'final') return { outcome: 'fenced', by: 'final' };
@@ -46,13 +48,15 @@ export async function appendPage(
     if (winner.producer === 'platform') {
       platformEvents.push(...winner.events);
     } else if (winner.epoch === epoch) {
-      const storedThrough = winner.producerFirst + winner.count - 1;
+      storedThrough = Math.max(storedThrough, winner.producerFirst + winner.count - 1);
       const skip = Math.max(0, storedThrough - firstProducerSequence + 1);
       events = events.slice(skip);
-      firstProducerSequence += Math.min(skip, input.events.length);
+      firstProducerSequence += skip;
+      // The page holds more than this batch: when the rest is sent again, it must meet the page once more.
+      if (storedThrough > last) position = { nextIndex: winner.index, nextSequence: winner.first };
     }
   }
-  return { outcome: 'stored', position, storedThrough: firstProducerSequence - 1, platformEvents };
+  return { outcome: 'stored', position, storedThrough, platformEvents };
 }
 
 type Winner = Omit<LogPage, 'events'> & {

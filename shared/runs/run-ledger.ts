@@ -79,6 +79,7 @@ export type AppendOutcome =
   | {
       readonly outcome: 'stored';
       readonly position: LogPosition;
+      /** Of the host's own events; may be more than the batch held, when a longer one was stored before. */
       readonly storedThrough: number;
       /** Platform pages met on the way: the host learns of a cancel request here. */
       readonly platformEvents: readonly NewEvent[];

@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { afterAll, beforeAll, it } from 'vitest';
 import { openDynamoRunLedger } from '#shared/runs/dynamo-run-ledger.ts';
 import { openEmbeddedTable } from '#test/support/embedded-table.ts';
-import { TENANT_COMMANDS } from './model/commands.ts';
+import { BEGINNING, TENANT_COMMANDS } from './model/commands.ts';
 import { TenantModel } from './model/run-model.ts';
 import { TenantUnderTest } from './model/tenant-under-test.ts';
 
@@ -24,6 +24,7 @@ it('TRM-1 TRM-2 TRM-4 B104 B106 B113 the ledger does what a plain model does, in
       async (commands) => {
         const model = new TenantModel(2);
         const real = new TenantUnderTest(ledger);
+        for (const command of BEGINNING) await command.run(model, real);
         await fc.asyncModelRun(() => ({ model, real }), commands);
         await real.checkAll(model);
       },

@@ -298,6 +298,17 @@ describe('append', () => {
     expect(await log(head)).toMatchObject({ sequences: [1, 2, 3, 4], messages: ['a', 'b', 'c'] });
   });
 
+  it('TRM-4 stores once what was sent together and is sent again in parts', async () => {
+    const head = await running();
+    const start = await ledger.logEnd(head);
+    await append(head, 1, ['a', 'b', 'c'], start);
+    const part = await append(head, 1, ['a'], start);
+    if (part.outcome !== 'stored') throw new Error(part.outcome);
+    const rest = await append(head, 2, ['b', 'c', 'd'], part.position);
+    expect(rest).toMatchObject({ outcome: 'stored', storedThrough: 4 });
+    expect((await log(head)).messages).toEqual(['a', 'b', 'c', 'd']);
+  });
+
   it('renumbers behind a page of the platform and tells what it says', async () => {
     const head = await running();
     const start = await ledger.logEnd(head);

@@ -54,7 +54,10 @@ export class TenantUnderTest {
     }
     if (before && isTerminal(before.status)) expect(head).toEqual(before);
     this.#last.set(slot, head);
-    run.seen.push(head);
+    // Only what differs to a decision: else "a few changes ago" would nearly always be now.
+    if (!before || before.status !== head.status || before.epoch !== head.epoch) {
+      run.seen.push(head);
+    }
   }
 
   /** Everything the ledger says of this tenant, against everything the model says. */
