@@ -86,6 +86,7 @@ const WRITES: readonly [
         events: [noticeEvent('a'), noticeEvent('b')],
       }),
   ],
+  ['releaseClaim', 'starting', (head) => ledger.releaseClaim({ head, dueAt: at(90) })],
   [
     'finishRun',
     'running',
