@@ -12,13 +12,13 @@ import {
   PutTargetsCommand,
   ResourceAlreadyExistsException,
 } from '@aws-sdk/client-eventbridge';
+import { BucketAlreadyOwnedByYou, CreateBucketCommand, S3Client } from '@aws-sdk/client-s3';
 import {
   CreateSecretCommand,
   PutSecretValueCommand,
   ResourceExistsException,
   SecretsManagerClient,
 } from '@aws-sdk/client-secrets-manager';
-import { BucketAlreadyOwnedByYou, CreateBucketCommand, S3Client } from '@aws-sdk/client-s3';
 import { CreateQueueCommand, GetQueueAttributesCommand, SQSClient } from '@aws-sdk/client-sqs';
 import { FUNCTIONS, RUNS_QUEUE_MAX_RECEIVES, TASK_CONTAINER_NAME } from '#shared/topology/index.ts';
 import { ignore } from './ignore.ts';
