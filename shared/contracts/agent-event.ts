@@ -33,6 +33,8 @@ export const LOSS_REASONS = {
   gateway_failed: 'The gateway answered, but did not store it, and the run had ended.',
   output_unread:
     'Output of the engine that was never read: it was over its limit, or its pipe had to be cut.',
+  undecodable:
+    "Records that are not of the engine's protocol, after the first fifty, which are diagnostics.",
 } as const;
 export type LossReason = keyof typeof LOSS_REASONS;
 const lossReasonSchema = z.enum(Object.keys(LOSS_REASONS) as [LossReason, ...LossReason[]]);

@@ -14,7 +14,7 @@ import {
 } from './bounds.ts';
 import type { EngineEnding, EngineRecord } from './engine-adapter.ts';
 
-/** Diagnostics of one kind that are worth an event each; what comes after is counted. */
+/** Diagnostics of one kind that are worth an event each; what comes after is counted as lost. */
 const MAX_UNDECODABLE_EVENTS = 50;
 
 /** Makes the events of one execution: all carry the engine's session once it is known. */
@@ -23,6 +23,7 @@ export class EventMaker {
   readonly #wantsNative: boolean;
   #sessionId: string | null = null;
   #undecodable = 0;
+  #unsaidBytes = 0;
 
   constructor(options: { namespace: string; native: boolean }) {
     this.#namespace = options.namespace;
@@ -73,7 +74,10 @@ export class EventMaker {
   /** TRM-8: output that is no record of the protocol is kept, bounded, and never ends a run by itself. */
   undecodable(record: EngineRecord, reason: string): NewEvent[] {
     this.#undecodable += 1;
-    if (this.#undecodable > MAX_UNDECODABLE_EVENTS) return [];
+    if (this.#undecodable > MAX_UNDECODABLE_EVENTS) {
+      this.#unsaidBytes += Buffer.byteLength(record.text) + record.truncatedBytes;
+      return [];
+    }
     const raw = boundText(record.text, MAX_RAW_BYTES);
     const cut = (raw.truncatedBytes ?? 0) + record.truncatedBytes;
     const what = record.unterminated ? 'truncated tail' : 'undecodable output';
@@ -97,14 +101,16 @@ export class EventMaker {
     const stderr = boundTail(stripAnsi(ending.stderrTail).trim(), MAX_RAW_BYTES);
     const nativeSessionId = this.#sessionId;
     return [
-      ...(unsaid > 0
-        ? [this.notice('protocol_notice', `${unsaid} more undecodable records`, ending.at)]
-        : []),
+      ...(unsaid > 0 ? [this.platform('events.lost', this.#unsaid(unsaid), ending.at)] : []),
       ...(stderr === '' ? [] : [this.notice('stderr', 'end of stderr', ending.at, stderr)]),
       ...(nativeSessionId === null
         ? []
         : [this.platform('engine.session.completed', { nativeSessionId }, ending.at)]),
     ];
+  }
+
+  #unsaid(count: number): PlatformEventPayload<'events.lost'> {
+    return { reason: 'undecodable', count, bytes: this.#unsaidBytes };
   }
 }
 

@@ -6,6 +6,7 @@ import { detectSandbox, removeTree } from '#shared/process/index.ts';
 import {
   DEFAULT_HOST_LIMITS,
   GatewayClient,
+  type HostLimits,
   type HostOptions,
   openDiskSpool,
   runHost,
@@ -17,7 +18,8 @@ const PROGRAMS = join(import.meta.dirname, '../../containers');
 /** Not below /tmp, of which a sandbox shows its own. */
 const RUNS = '/var/tmp';
 
-export type HostTuning = Pick<HostOptions, 'waiting'> & { graceMs?: number; spoolBytes?: number };
+export type HostTuning = Pick<HostOptions, 'waiting'> &
+  Partial<Pick<HostLimits, 'graceMs' | 'spoolBytes' | 'outputBytes'>>;
 
 /** Runs real hosts with real engine processes, and gives their scripts doors: a script waits until the test opens one. */
 export async function openHosts(gateway: HostGateway) {
@@ -34,7 +36,8 @@ export async function openHosts(gateway: HostGateway) {
     faults,
     /** One call is one task's life. */
     start(ticket: string, options: HostTuning = {}) {
-      const { graceMs = 1_000, spoolBytes = DEFAULT_HOST_LIMITS.spoolBytes, waiting } = options;
+      const { waiting, ...own } = options;
+      const limits = { ...DEFAULT_HOST_LIMITS, graceMs: 1_000, ...own };
       const taskStopping = new AbortController();
       stopping.push(taskStopping);
       const ended = runHost({
@@ -53,11 +56,11 @@ export async function openHosts(gateway: HostGateway) {
           },
           sandbox,
           workRoot: root,
-          limits: { ...DEFAULT_HOST_LIMITS, graceMs },
+          limits,
           clock,
           secrets: [ticket],
         }),
-        spool: { store: openDiskSpool(spoolParent), bytes: spoolBytes },
+        spool: { store: openDiskSpool(spoolParent), bytes: limits.spoolBytes },
         ...(waiting ? { waiting } : {}),
         hostRssBytes: () => process.memoryUsage.rss(),
         clock,

@@ -173,6 +173,18 @@ describe('an ending that proves itself', () => {
     });
   });
 
+  it('TRM-8 output over its limit is told of, in bytes, and ends the run', async () => {
+    const { head, ticket } = await gateway.launch([{ flood: 4 * 1024 * 1024 }]);
+    const host = hosts.start(ticket, { outputBytes: 1024 * 1024 });
+    expect(await host.ended).toMatchObject({ reply: { status: 'failed' } });
+    const events = await gateway.events(head);
+    expect(events.find(({ eventType }) => eventType === 'events.lost')?.payload).toEqual({
+      reason: 'output_unread',
+      bytes: expect.any(Number),
+    });
+    expect(finals(events)[0]?.payload).toMatchObject({ error: { code: 'output_limit' } });
+  });
+
   it('B110 a completion that comes after the cancel is kept as evidence, and nobody announces it', async () => {
     const { head, ticket } = await gateway.launch([mark('began'), door('go'), { complete: 'x' }]);
     const host = hosts.start(ticket);
