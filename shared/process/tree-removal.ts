@@ -4,6 +4,7 @@ import type { ProcessHandle } from './sandbox/sandbox.ts';
 /** A kill needs a few milliseconds, on a starved machine some hundred. */
 const LOOK_AGAIN_MS = 10;
 const LOOKS_PER_KILL = 20;
+const LOOKS_BEFORE_KILL = 5;
 /** A process in an uninterruptible wait cannot be killed; nobody waits for it longer than this. */
 const LONGEST_REMOVAL_MS = 10_000;
 
@@ -26,9 +27,7 @@ export async function removeProcessTree(
   monotonic: () => number,
 ): Promise<TreeRemoval> {
   const lastAt = monotonic() + LONGEST_REMOVAL_MS;
-  const seen = (await handle.survivors().catch(() => [])).length;
-  // A launcher that is not in its sandbox yet is found by nobody.
-  const killed = Math.max(seen, (await settlesWithin(exited, 0)) ? 0 : 1);
+  const killed = await aliveBeforeKill(handle, exited);
   for (;;) {
     const over = monotonic() >= lastAt;
     try {
@@ -40,6 +39,19 @@ export async function removeProcessTree(
       await pause(LOOK_AGAIN_MS);
     }
   }
+}
+
+/** A tree whose main process has exited is given a moment: its init may be about to follow, and need no killing. */
+async function aliveBeforeKill(handle: ProcessHandle, exited: Promise<unknown>): Promise<number> {
+  const count = async () => (await handle.survivors().catch(() => [])).length;
+  // A launcher that is not in its sandbox yet is found by nobody.
+  if (!(await settlesWithin(exited, 0))) return Math.max(1, await count());
+  let alive = await count();
+  for (let looks = 0; alive > 0 && looks < LOOKS_BEFORE_KILL; looks += 1) {
+    await pause(LOOK_AGAIN_MS);
+    alive = await count();
+  }
+  return alive;
 }
 
 async function killAndLook(
