@@ -70,7 +70,9 @@ class Simulation {
     this.#random = new Random(seed, 4);
     this.#plans = planRuns(this.#random);
     this.#settings = settingsOf(seed);
-    this.#ledger = new LedgerWatch(this.#kernel, this.#settings.tenantRunLimit);
+    this.#ledger = new LedgerWatch(this.#kernel, this.#settings.tenantRunLimit, (runId, sha256) =>
+      [...this.#world.blobs.names].some((name) => name.includes(runId) && name.includes(sha256)),
+    );
     const fail = (violation: Violation) => this.#kernel.fault(violation);
     this.#hosts = new HostWatch(this.#kernel, this.#ledger, {
       sweeperIsFree: this.#faults.sweeperIsFree,

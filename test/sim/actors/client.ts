@@ -135,16 +135,11 @@ async function cancelLater(
 }
 
 async function look(world: ClientWorld, plan: RunPlan, runId: string): Promise<void> {
-  for (let times = 0; times < 2; times += 1) {
-    await pause(1_000 + 20_000 * Math.random());
-    const reply = await ask(world, plan, {
-      method: 'GET',
-      path: `/v1/runs/${runId}`,
-      headers: {},
-    });
-    if (reply && !isTransient(reply) && reply.status !== 200) {
-      world.witness.wrongAnswer('get', reply);
-    }
+  if (plan.lookAfterMs === undefined) return;
+  await pause(plan.lookAfterMs);
+  const reply = await ask(world, plan, { method: 'GET', path: `/v1/runs/${runId}`, headers: {} });
+  if (reply && !isTransient(reply) && reply.status !== 200) {
+    world.witness.wrongAnswer('get', reply);
   }
 }
 

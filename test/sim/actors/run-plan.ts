@@ -3,7 +3,7 @@ import type { Random } from '../kernel/random.ts';
 
 /** How a scripted engine ends by itself. */
 export type EngineEnd =
-  | { readonly kind: 'complete' | 'budget' | 'hang' }
+  | { readonly kind: 'complete' | 'abort' | 'budget' | 'hang' }
   | { readonly kind: 'fail'; readonly code: ErrorCode; readonly sideEffects: 'none' | 'maybe' };
 
 /** What an engine does in one attempt. */
@@ -36,9 +36,14 @@ export interface RunPlan {
   readonly cancels: readonly { readonly afterMs: number; readonly withReason: boolean }[];
   /** When somebody begins to follow it; undefined: nobody does. */
   readonly readAfterMs: number | undefined;
+  /** When its client looks at it; undefined: it does not. */
+  readonly lookAfterMs: number | undefined;
   /** By attempt; the last one is for all that follow. */
   readonly scripts: readonly EngineScript[];
 }
+
+/** Too large for a page of the log: its payload becomes a blob. */
+const OUTSIZED_BYTES = 210 * 1024;
 
 const FAILURES: readonly (EngineEnd & { kind: 'fail' })[] = [
   { kind: 'fail', code: 'engine_crashed', sideEffects: 'maybe' },
@@ -46,12 +51,13 @@ const FAILURES: readonly (EngineEnd & { kind: 'fail' })[] = [
   { kind: 'fail', code: 'model_rate_limited', sideEffects: 'none' },
   { kind: 'fail', code: 'model_unauthenticated', sideEffects: 'none' },
   { kind: 'fail', code: 'internal', sideEffects: 'none' },
+  { kind: 'fail', code: 'run_timed_out', sideEffects: 'maybe' },
 ];
 
-/** The runs of one seed: few, so that many histories are seen; most of what can go wrong needs one, the rest two. */
+/** The runs of one seed. */
 export function planRuns(random: Random): RunPlan[] {
   const tenants = ['acme', 'globex', 'initech'].slice(0, random.between(1, 3));
-  return Array.from({ length: random.pick([1, 2, 2, 2, 3, 4]) }, (_, index) =>
+  return Array.from({ length: random.between(2, 6) }, (_, index) =>
     planRun(random, index, random.pick(tenants)),
   );
 }
@@ -63,7 +69,7 @@ function planRun(random: Random, index: number, tenantId: string): RunPlan {
     tenantId,
     postAtMs: random.between(0, 20_000),
     // Most have time enough; some reach their deadline, some while they wait.
-    timeoutMs: random.chance(0.7) ? random.between(90_000, 240_000) : random.between(1_000, 40_000),
+    timeoutMs: random.chance(0.7) ? random.between(70_000, 150_000) : random.between(1_000, 40_000),
     repeatable: random.chance(0.5),
     maxAttempts: attempts,
     idempotencyKey: random.chance(0.75) ? `key-${index}` : undefined,
@@ -74,7 +80,8 @@ function planRun(random: Random, index: number, tenantId: string): RunPlan {
           withReason: random.chance(0.5),
         }))
       : [],
-    readAfterMs: random.chance(0.4) ? random.between(0, 30_000) : undefined,
+    readAfterMs: random.chance(0.3) ? random.between(0, 30_000) : undefined,
+    lookAfterMs: random.chance(0.3) ? random.between(500, 40_000) : undefined,
     scripts: Array.from({ length: attempts }, () => planScript(random)),
   };
 }
@@ -83,10 +90,14 @@ function planScript(random: Random): EngineScript {
   const steps = Array.from({ length: random.between(0, 8) }, () => ({
     afterMs: random.chance(0.5) ? random.between(1, 200) : random.between(200, 8_000),
     events: random.between(1, 4),
-    bytes: random.chance(0.1) ? random.between(2_000, 20_000) : random.between(10, 300),
+    bytes: random.chance(0.01)
+      ? OUTSIZED_BYTES
+      : random.chance(0.1)
+        ? random.between(2_000, 20_000)
+        : random.between(10, 300),
     urgent: random.chance(0.2),
   }));
-  const end = random.weighted({ complete: 10, fail: 6, budget: 1, hang: 2 });
+  const end = random.weighted({ complete: 20, fail: 13, abort: 1, budget: 2, hang: 4 });
   return {
     steps,
     end: end === 'fail' ? random.pick(FAILURES) : { kind: end },

@@ -151,12 +151,14 @@ class ScriptedEngine implements StartedEngine {
   #ownEnd(
     base: Omit<ExecutionResult, 'status'>,
     failed: (
-      status: 'failed' | 'budget_exhausted',
+      status: 'failed' | 'cancelled' | 'budget_exhausted',
       error: ExecutionResult['error'],
     ) => ExecutionResult,
   ): ExecutionResult {
     const { end } = this.#script;
     switch (end.kind) {
+      case 'abort':
+        return failed('cancelled', executionError('run_cancelled', 'the engine gave up by itself'));
       case 'budget':
         return failed('budget_exhausted', executionError('budget_exhausted', 'over its budget'));
       case 'fail':

@@ -13,13 +13,19 @@ type Image = Record<string, AttributeValue>;
 export class LedgerWatch {
   readonly #kernel: Kernel;
   readonly #tenantLimit: number;
+  readonly #hasBlob: (runId: string, sha256: string) => boolean;
   readonly runs = new Map<string, RunRecord>();
   readonly transitions = new Map<string, number>();
   /** Totals of each tenant and day, as they stand. */
   readonly days = new Map<string, { attempts: number; inputTokens: number }>();
   readonly #counters = new Map<string, { tenantId: string; live: number }>();
 
-  constructor(kernel: Kernel, tenantLimit: number) {
+  constructor(
+    kernel: Kernel,
+    tenantLimit: number,
+    hasBlob: (runId: string, sha256: string) => boolean,
+  ) {
+    this.#hasBlob = hasBlob;
     this.#kernel = kernel;
     this.#tenantLimit = tenantLimit;
   }
@@ -172,6 +178,9 @@ export class LedgerWatch {
     record.producedThrough = page.producerFirst + page.events.length - 1;
     for (const event of page.events) {
       if (event.eventType === 'run.started') record.started += 1;
+      if (event.blob && !this.#hasBlob(run.runId, event.blob.sha256)) {
+        throw new Violation('blob-kept', `${where} names a blob that is not there`);
+      }
       const marker = markerOf(event);
       if (!marker) continue;
       const [host = '', number] = marker.split('/');

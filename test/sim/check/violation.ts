@@ -31,6 +31,7 @@ export const INVARIANTS = {
   'bus-complete': 'Every platform event is published, as it is stored, in the order of its run.',
   'reader-complete': 'A reader gets the log: every event once, in order, whatever was cut.',
   'attempts-bounded': 'A run is tried at most as often as its client allowed.',
+  'blob-kept': 'An event whose payload is a blob is stored after its blob.',
   'nothing-lost': 'What was accepted stays in the ledger.',
   'no-orphans': 'No task and no host goes on for a run that has ended.',
   'right-answers': 'Clients get the answer that belongs to their request.',

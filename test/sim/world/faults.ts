@@ -147,6 +147,7 @@ function ratesOf(mood: Mood, random: Random): Map<FaultKind, number> {
 
 /** Calls are many: each is hit rarely. A message, a task or a stop is one of few. */
 function rateOf(kind: FaultKind, random: Random): number {
-  const often = /^(message|task|stream|sweep|reader)\./.test(kind) || kind === 'tasks.no_room';
+  const often =
+    /^(message|task|stream|sweep|reader|blobs|secrets)\./.test(kind) || kind === 'tasks.no_room';
   return (often ? 0.1 : 0.005) * 2 ** random.between(0, 2) * (0.5 + random.unit());
 }

@@ -2,6 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { DynamoDBClient } from '@aws-sdk/client-dynamodb';
 import type { ECSClient } from '@aws-sdk/client-ecs';
 import type { EventBridgeClient } from '@aws-sdk/client-eventbridge';
+import type { S3Client } from '@aws-sdk/client-s3';
 import type { SecretsManagerClient } from '@aws-sdk/client-secrets-manager';
 import type { SQSClient } from '@aws-sdk/client-sqs';
 import { cancelRunHandler } from '#functions/api/cancel-run/handler.ts';
@@ -10,6 +11,7 @@ import { getRunHandler } from '#functions/api/get-run/handler.ts';
 import { streamRunEventsHandler } from '#functions/api/stream-run-events/handler.ts';
 import { appendEventsHandler } from '#functions/gateway/append-events/handler.ts';
 import { claimRunHandler } from '#functions/gateway/claim-run/handler.ts';
+import { keepBlobHandler } from '#functions/gateway/keep-blob/handler.ts';
 import { renewLeaseHandler } from '#functions/gateway/renew-lease/handler.ts';
 import { reportResultHandler } from '#functions/gateway/report-result/handler.ts';
 import { executionTokensOf } from '#functions/kit/secrets-reader.ts';
@@ -19,6 +21,7 @@ import { foldUsageHandler } from '#functions/workers/fold-usage/handler.ts';
 import { relayOutboxHandler } from '#functions/workers/relay-outbox/handler.ts';
 import { settleStoppedTaskHandler } from '#functions/workers/settle-stopped-task/handler.ts';
 import { sweepDueRunsHandler } from '#functions/workers/sweep-due-runs/handler.ts';
+import { openS3BlobStore } from '#shared/blobs/s3-blob-store.ts';
 import { SecretsVault } from '#shared/credentials/secrets-vault.ts';
 import { engineRegistry } from '#shared/engines/index.ts';
 import { systemClock } from '#shared/kit/clock.ts';
@@ -51,6 +54,7 @@ export interface PlatformParts {
   readonly tasks: CommandSender;
   readonly bus: CommandSender;
   readonly secrets: CommandSender;
+  readonly blobs: CommandSender;
   /** Where consumers of the stream report what they give up. */
   readonly failures: CommandSender;
   readonly timing: Timing;
@@ -106,6 +110,14 @@ export function openPlatform(parts: PlatformParts) {
       log,
     ),
     appendEvents: appendEventsHandler(async () => ({ ledger, tokens: await tokens() }), log),
+    keepBlob: keepBlobHandler(
+      async () => ({
+        ledger,
+        blobs: openS3BlobStore(asClient<S3Client>(parts.blobs), 'blobs'),
+        tokens: await tokens(),
+      }),
+      log,
+    ),
     renewLease: renewLeaseHandler(
       async () => ({ ledger, tokens: await tokens(), timing, clock }),
       log,

@@ -27,7 +27,7 @@ export const START_FAILURES: readonly TaskEnd[] = [
 ];
 
 export function endOfTask(
-  how: 'exited' | 'stopped' | 'lost',
+  how: 'exited' | 'memory' | 'stopped' | 'lost',
   exitCode?: number,
   reason?: string,
 ): TaskEnd {
@@ -38,6 +38,13 @@ export function endOfTask(
         stoppedReason: 'Essential container in task exited',
         exitCode,
         ...(exitCode === 137 ? { containerReason: 'killed' } : {}),
+      };
+    case 'memory':
+      return {
+        stopCode: 'EssentialContainerExited',
+        stoppedReason: 'Essential container in task exited',
+        exitCode,
+        containerReason: 'OutOfMemoryError: Container killed due to memory usage',
       };
     case 'stopped':
       return { stopCode: 'UserInitiated', stoppedReason: reason ?? 'stopped', exitCode };

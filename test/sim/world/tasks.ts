@@ -24,6 +24,7 @@ export interface TasksOptions {
 
 /** From SIGTERM to SIGKILL. */
 const STOP_TIMEOUT_MS = 30_000;
+const KILLED = 137;
 const UNSEEN_MS = 8_000;
 
 /** ECS: tasks that start late or not at all, stop slowly, die, or go on although they are said to be gone. */
@@ -132,9 +133,14 @@ export class SimulatedTasks implements CommandSender {
     const { kernel, faults } = this.#options;
     if (task.status !== 'RUNNING') return;
     task.status = 'DEPROVISIONING';
-    task.end = endOfTask(task.stopping ? 'stopped' : 'exited', exitCode, task.stopReason);
+    const how = task.stopping ? 'stopped' : exitCode === KILLED ? this.#whyKilled() : 'exited';
+    task.end = endOfTask(how, exitCode, task.stopReason);
     const slow = faults.hits('task.slow_stop') ? faults.random.between(30_000, 120_000) : 0;
     kernel.after(slow + faults.random.between(200, 8_000), () => this.#stopped(task, task.end));
+  }
+
+  #whyKilled(): 'memory' | 'exited' {
+    return this.#options.faults.random.chance(0.3) ? 'memory' : 'exited';
   }
 
   #stop(input: StopTaskCommandInput): object {

@@ -10,6 +10,7 @@ import type { RunPlan } from '../actors/run-plan.ts';
 import type { Kernel } from '../kernel/kernel.ts';
 import { Random } from '../kernel/random.ts';
 import type { CommandSender } from './aws-fault.ts';
+import { SimulatedBlobs } from './blobs.ts';
 import { SimulatedBus } from './bus.ts';
 import type { Faults } from './faults.ts';
 import { Lambdas } from './lambda.ts';
@@ -67,6 +68,7 @@ export class World {
   readonly table: SimulatedTable;
   readonly tasks: SimulatedTasks;
   readonly bus: SimulatedBus;
+  readonly blobs: SimulatedBlobs;
   readonly stream: SimulatedStream;
   readonly platform: Platform;
   readonly #options: WorldOptions;
@@ -79,6 +81,7 @@ export class World {
     this.network = new Network(kernel, faults, this.lambdas);
     this.stream = new SimulatedStream(kernel, faults, this.lambdas);
     this.bus = new SimulatedBus(this.services, faults);
+    this.blobs = new SimulatedBlobs(this.services);
     const parts = { kernel, faults, services: this.services, lambdas: this.lambdas };
     this.table = new SimulatedTable(options.hall, parts, (records) => {
       options.written(records);
@@ -107,6 +110,7 @@ export class World {
       queue,
       tasks: this.tasks,
       bus: this.bus,
+      blobs: this.blobs,
       secrets: new SimulatedSecrets(this.services),
       failures: this.#nowhere(),
       timing: settings.timing,
@@ -167,6 +171,7 @@ export class World {
       route('api/cancel-run', 'POST', '/v1/runs/{runId}/cancel', platform.cancelRun),
       route('gateway/claim-run', 'POST', '/host/v1/claim', platform.claimRun),
       route('gateway/append-events', 'POST', '/host/v1/runs/{runId}/events', platform.appendEvents),
+      route('gateway/keep-blob', 'POST', '/host/v1/runs/{runId}/blobs', platform.keepBlob),
       route('gateway/renew-lease', 'POST', '/host/v1/runs/{runId}/heartbeat', platform.renewLease),
       route('gateway/report-result', 'POST', '/host/v1/runs/{runId}/result', platform.reportResult),
     ]);
