@@ -26,8 +26,7 @@ type Claim = Omit<Parameters<RunLedger['claimForLaunch']>[0], 'quota'>;
  */
 export async function admitRun(deps: AdmissionDeps, claim: Claim): Promise<LaunchClaim> {
   const waiter = waiterOf(claim.head);
-  const first = await deps.waitList.first(waiter.tenantId);
-  if (first && turnOf(first) < turnOf(waiter)) {
+  if (await somebodyIsAhead(deps, waiter)) {
     await deps.waitList.join(waiter);
     return { outcome: 'quota_exceeded', scope: 'tenant' };
   }
@@ -39,6 +38,20 @@ export async function admitRun(deps: AdmissionDeps, claim: Claim): Promise<Launc
   }
   if (outcome.outcome === 'claimed') await passOn(deps, claim.head);
   return outcome;
+}
+
+/**
+ * Whether it is another run's turn. Who is first but waits no more is taken off the list here too: the call that was to
+ * do so may have been lost, and then nobody behind it would ever get a slot.
+ */
+async function somebodyIsAhead(deps: AdmissionDeps, waiter: Waiter): Promise<boolean> {
+  for (;;) {
+    const first = await deps.waitList.first(waiter.tenantId);
+    if (!first || turnOf(first) >= turnOf(waiter)) return false;
+    const head = await deps.ledger.readHead(first);
+    if (head?.status === 'queued') return true;
+    await deps.waitList.leave(first);
+  }
 }
 
 /** Takes a run off the list if it is the first there, and calls the one behind it. */

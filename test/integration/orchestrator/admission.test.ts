@@ -104,6 +104,20 @@ describe('ORC-6 admission', () => {
     expect(launched().at(-1)).toBe(next.runId);
   });
 
+  it('gets past whoever is first and waits no more, although its call was lost', async () => {
+    const holder = await bench.accept();
+    await dispatch(holder);
+    const gone = await bench.accept({ createdAt: at(1) });
+    const next = await bench.accept({ createdAt: at(2) });
+    await dispatch(gone);
+    await dispatch(next);
+    await settleRun(bench.deps, gone, { kind: 'cancel_requested' });
+    await end(holder);
+    bench.sent.splice(0);
+    // What the sweeper does when the timer of the one behind is due.
+    expect(await dispatch(next)).toBe('launched');
+  });
+
   it('keeps tenants apart: one that is full does not hold up another', async () => {
     const mine = [await bench.accept(), await bench.accept({ createdAt: at(1) })];
     for (const head of mine) await dispatch(head);
