@@ -27,7 +27,9 @@ type Claim = Omit<Parameters<RunLedger['claimForLaunch']>[0], 'quota'>;
 export async function admitRun(deps: AdmissionDeps, claim: Claim): Promise<LaunchClaim> {
   const waiter = waiterOf(claim.head);
   if (await somebodyIsAhead(deps, waiter)) {
-    await deps.waitList.join(waiter);
+    const isNew = await deps.waitList.join(waiter);
+    // Looked at again while it waits: perhaps a slot is free, and the call for it was lost.
+    if (!isNew) await callNext(deps, waiter.tenantId);
     return { outcome: 'quota_exceeded', scope: 'tenant' };
   }
   let outcome = await claimSlot(deps, claim);

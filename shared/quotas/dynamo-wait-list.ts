@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { PRIORITIES } from '#shared/contracts/index.ts';
-import { all, equals, type Key, startsWith, type Table } from '#shared/table/index.ts';
+import { absent, all, equals, type Key, startsWith, type Table } from '#shared/table/index.ts';
 import { WAIT_LIST_PREFIX } from '#shared/topology/index.ts';
 import { turnOf, type Waiter, type WaitList } from './wait-list.ts';
 
@@ -24,12 +24,13 @@ export function openDynamoWaitList(table: Table): WaitList {
   return {
     async join(waiter) {
       const { tenantId, runId, priority, createdAt, deadlineAt } = waiter;
-      await table.put({
+      const item = {
         ...keyOf(waiter),
         ...{ kind: 'waiter', tenantId, runId, priority, createdAt, deadlineAt },
         // Garbage only: of a run that ended while nobody's turn came.
         expiresAt: Math.ceil(Date.parse(deadlineAt) / 1000),
-      });
+      };
+      return (await table.put(item, absent('pk'))).applied;
     },
     leave: (waiter) => table.delete(keyOf(waiter)),
     async first(tenantId) {

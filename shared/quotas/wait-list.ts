@@ -15,8 +15,8 @@ export interface Waiter {
  * ledger says what a run may do. An entry whose run has gone on is harmless and removed when its turn comes.
  */
 export interface WaitList {
-  /** Repeats change nothing. */
-  join(waiter: Waiter): Promise<void>;
+  /** Repeats change nothing. Answers whether it was not there before. */
+  join(waiter: Waiter): Promise<boolean>;
   leave(waiter: Waiter): Promise<void>;
   /** Whose turn it is. */
   first(tenantId: string): Promise<Waiter | undefined>;

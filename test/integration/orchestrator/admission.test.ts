@@ -73,8 +73,11 @@ describe('ORC-6 admission', () => {
     bench.sent.splice(0); // the call is lost
     const newcomer = await bench.accept({ createdAt: at(2) });
     expect(await dispatch(newcomer)).toBe('waiting_for_quota');
-    // What the sweeper does when the timer of a queued run is due.
-    expect(await dispatch(waiting)).toBe('launched');
+    expect(bench.sent).toEqual([]);
+    // What the sweeper does when the timer of a queued run is due: also that of one behind gets the first going.
+    expect(await dispatch(newcomer)).toBe('waiting_for_quota');
+    expect(await deliver()).toEqual(['launched']);
+    expect(launched().at(-1)).toBe(waiting.runId);
   });
 
   it('fills all slots that became free at once, from one call', async () => {
