@@ -79,6 +79,13 @@ export async function provision(options: {
   };
 }
 
+/** Names of the queues that only the functions of this stack receive from. */
+export function platformQueues(provisioned: Provisioned): string[] {
+  return [provisioned.runsQueueUrl, provisioned.deadLetterQueueUrl].map((url) =>
+    url.slice(url.lastIndexOf('/') + 1),
+  );
+}
+
 async function makeQueues(client: SQSClient) {
   const dead = await client.send(
     new CreateQueueCommand({ QueueName: 'nexusdesk-runs-dead-letter' }),

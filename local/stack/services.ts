@@ -6,7 +6,7 @@ import { type AwsEndpoint, startAwsEndpoint } from '#local/aws/kit/aws-endpoint.
 import type { StateDatabase } from '#local/aws/kit/state-database.ts';
 import { openS3 } from '#local/aws/s3/s3.ts';
 import { openSecrets } from '#local/aws/secrets/secrets.ts';
-import { openSqs } from '#local/aws/sqs/sqs.ts';
+import { openSqs, type Sqs } from '#local/aws/sqs/sqs.ts';
 import { type LambdaInvoker, lambdaInvokeApi } from '#local/lambda/index.ts';
 import type { DataFolder } from './data-folder.ts';
 import { PLACE } from './place.ts';
@@ -15,6 +15,7 @@ import { HOST_IMAGE } from './provision.ts';
 export interface Services {
   readonly endpoint: AwsEndpoint;
   readonly ecs: Ecs;
+  readonly sqs: Sqs;
   /** Answers nothing more; the state may be closed after it. */
   close(): Promise<void>;
 }
@@ -28,12 +29,20 @@ export async function startServices(options: {
   host: { command: string[]; cwd: string; env: Record<string, string> };
   /** What people may invoke. */
   operators: (functionName: string) => LambdaInvoker | undefined;
-  /** Brings an event of the bus to a target; called from the first moment on with what an earlier stack left. */
+  /** Brings an event of the bus to a target that is no queue; called from the first moment on with what an earlier stack left. */
   deliver: Deliver;
 }): Promise<Services> {
   const { state, folder } = options;
   const place = { state, ...PLACE };
-  const events = openEvents({ ...place, deliver: options.deliver });
+  let url = '';
+  const sqs = openSqs({ ...place, endpointUrl: () => url });
+  const events = openEvents({
+    ...place,
+    deliver: async (target, event) => {
+      if (!target.arn.startsWith('arn:aws:sqs:')) return options.deliver(target, event);
+      sqs.deliver(target.arn.slice(target.arn.lastIndexOf(':') + 1), JSON.stringify(event));
+    },
+  });
   const ecs = openEcs({
     ...place,
     images: (image) => (image === HOST_IMAGE ? options.host : undefined),
@@ -49,8 +58,6 @@ export async function startServices(options: {
       });
     },
   });
-  let url = '';
-  const sqs = openSqs({ ...place, endpointUrl: () => url });
   const invoke = lambdaInvokeApi(options.operators);
   const s3 = openS3({ dataDir: folder.objects, state });
   const endpoint = await startAwsEndpoint({
@@ -64,6 +71,7 @@ export async function startServices(options: {
   return {
     endpoint,
     ecs,
+    sqs,
     async close() {
       await endpoint.close();
       await s3.close();

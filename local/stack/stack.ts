@@ -11,10 +11,10 @@ import { chooseModel, deployedEngines, engineLocations, type ModelChoice } from 
 import { findBundledBwrap } from './find-bwrap.ts';
 import { functionOf, loadFunctions, operatorFunctions, startSources } from './functions.ts';
 import { freePort } from './ports.ts';
-import { provision, TENANT_SECRETS_PREFIX } from './provision.ts';
+import { platformQueues, provision, TENANT_SECRETS_PREFIX } from './provision.ts';
 import { apiRoutes } from './routes.ts';
 import { sdkEnvironment, startServices } from './services.ts';
-import { deliverToTargets } from './targets.ts';
+import { deliverToFunctions } from './targets.ts';
 
 export interface StackOptions {
   readonly projectRoot: string;
@@ -95,7 +95,7 @@ export async function startStack(options: StackOptions): Promise<Stack> {
       env: hostEnvironment(options, folder.workdirs, locations.programsRoot, folder.path),
     },
     operators: operatorFunctions(functions, ready.promise),
-    deliver: deliverToTargets({ functions, ready: ready.promise, signal: stopping.signal }),
+    deliver: deliverToFunctions({ functions, ready: ready.promise, signal: stopping.signal }),
   });
 
   Object.assign(process.env, sdkEnvironment(services.endpoint.url));
@@ -142,6 +142,8 @@ export async function startStack(options: StackOptions): Promise<Stack> {
       return true;
     },
   });
+  // Whoever had received them died with the stack before this one; nobody else reads these queues.
+  for (const queue of platformQueues(provisioned)) services.sqs.takeBack(queue);
   const sources = startSources({ functions, provisioned, state, sweepEveryMs: SWEEP_EVERY_MS });
   const { token, expiresAt } = await issuer.issue({ tenantId: DEV_TENANT, subject: 'developer' });
   writeConnection(folder, { url, token, expiresAt });

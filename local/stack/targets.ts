@@ -1,4 +1,3 @@
-import { GetQueueUrlCommand, SendMessageCommand, SQSClient } from '@aws-sdk/client-sqs';
 import type { Deliver } from '#local/aws/events/outbox.ts';
 import { invokeAsync } from '#local/lambda/index.ts';
 import { FUNCTIONS } from '#shared/topology/index.ts';
@@ -15,14 +14,11 @@ export interface TargetOptions {
   readonly signal: AbortSignal;
 }
 
-/** Brings events of the bus to their targets: a function of the catalogue, or a queue. What fails is tried again. */
-export function deliverToTargets(options: TargetOptions): Deliver {
+/** Brings events of the bus to functions of the catalogue. What fails is tried again. */
+export function deliverToFunctions(options: TargetOptions): Deliver {
   return async ({ arn }, event) => {
     await options.ready;
-    const name = arn.split(':').at(-1) ?? '';
-    await (arn.startsWith('arn:aws:sqs:')
-      ? sendToQueue(name, event)
-      : invokeFunction(options, name, event));
+    await invokeFunction(options, arn.slice(arn.lastIndexOf(':') + 1), event);
   };
 }
 
@@ -43,10 +39,4 @@ async function invokeFunction(
     },
     event,
   );
-}
-
-async function sendToQueue(name: string, event: object): Promise<void> {
-  const client = new SQSClient({});
-  const { QueueUrl } = await client.send(new GetQueueUrlCommand({ QueueName: name }));
-  await client.send(new SendMessageCommand({ QueueUrl, MessageBody: JSON.stringify(event) }));
 }

@@ -8,7 +8,7 @@ export interface ProcessIdentity {
   readonly born: string;
 }
 
-interface ProcessRow extends ProcessIdentity {
+export interface ProcessRow extends ProcessIdentity {
   readonly parentPid: number;
   /** Dead, but its parent has not asked for its exit code yet. */
   readonly zombie: boolean;
@@ -39,9 +39,16 @@ export function signalGroup(groupId: number, signal: NodeJS.Signals): void {
   sendSignal(-groupId, signal);
 }
 
+/** Every process there is now, zombies included. Costs some milliseconds. */
+export function listProcesses(): ProcessRow[] {
+  return ON_LINUX ? listProc() : listWithPs(['-A']);
+}
+
 /** The living children of the given processes, their children, and so on. The given ones are not listed. */
-export function descendantsOf(ancestors: readonly ProcessIdentity[]): ProcessIdentity[] {
-  const rows = ON_LINUX ? listProc() : listWithPs(['-A']);
+export function descendantsOf(
+  ancestors: readonly ProcessIdentity[],
+  rows: readonly ProcessRow[] = listProcesses(),
+): ProcessIdentity[] {
   const byPid = new Map(rows.map((row) => [row.pid, row]));
   const family = new Set(
     ancestors.filter(({ pid, born }) => byPid.get(pid)?.born === born).map(({ pid }) => pid),

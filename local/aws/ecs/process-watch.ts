@@ -3,7 +3,9 @@ import { readProcessEnd } from './held-process.ts';
 import {
   descendantsOf,
   isAlive,
+  listProcesses,
   type ProcessIdentity,
+  type ProcessRow,
   signalGroup,
   signalProcess,
 } from './process-identity.ts';
@@ -55,8 +57,9 @@ export class ProcessWatch {
   #poll(): void {
     this.#polls += 1;
     const meet = this.#polls % FAMILY_EVERY_POLLS === 0;
+    const rows = meet ? listProcesses() : undefined;
     for (const watched of [...this.#watched]) {
-      if (meet) this.#meetFamily(watched);
+      if (rows) this.#meetFamily(watched, rows);
       this.#look(watched);
     }
     if (this.#watched.size === 0) {
@@ -76,8 +79,8 @@ export class ProcessWatch {
     watched.onEnd(readProcessEnd(watched.process));
   }
 
-  #meetFamily({ process, family }: Watched): void {
-    for (const found of descendantsOf([process.main, ...family.values()])) {
+  #meetFamily({ process, family }: Watched, rows?: readonly ProcessRow[]): void {
+    for (const found of descendantsOf([process.main, ...family.values()], rows)) {
       family.set(found.pid, found);
     }
   }

@@ -208,6 +208,17 @@ export class Messages {
     this.#run('UPDATE sqs_message SET visible_at = ? WHERE seq = ?', visibleAt, seq);
   }
 
+  /** Takes back what is in flight: it shows itself at once, and was never received. */
+  unreceive(queue: Queue, now: number): void {
+    this.#run(
+      `UPDATE sqs_message SET visible_at = ?1, received = received - 1,
+         receive_count = receive_count - 1, nonce = NULL
+       WHERE queue = ?2 AND visible_at > ?1 AND received > 0`,
+      now,
+      queue.name,
+    );
+  }
+
   /** Dead-letters a message. A standard queue keeps the time it was sent, a FIFO queue counts anew. */
   moveToDeadLetters(seq: number, source: Queue, target: Queue, now: number): void {
     this.#run(

@@ -18,6 +18,16 @@ export interface SqsOptions extends QueueAddress {
   readonly now?: () => number;
 }
 
+export interface Sqs extends AwsJsonService {
+  /**
+   * Takes back what was received from a queue and not deleted: for a queue whose only receivers died with this
+   * process. SQS itself would hide it until its visibility timeout ends, and count the receives.
+   */
+  takeBack(queueName: string): void;
+  /** Sends what another service of AWS delivers. */
+  deliver(queueName: string, body: string): void;
+}
+
 type ByHandle = { readonly Id: string; readonly ReceiptHandle?: unknown };
 
 /**
@@ -25,7 +35,7 @@ type ByHandle = { readonly Id: string; readonly ReceiptHandle?: unknown };
  * at least once; a message whose receiver died shows itself again when its visibility timeout ends, also
  * across a kill of this process.
  */
-export function openSqs(options: SqsOptions): AwsJsonService {
+export function openSqs(options: SqsOptions): Sqs {
   const { state, now = Date.now } = options;
   const queues = new Queues(state, options);
   const messages = new Messages(state);
@@ -150,10 +160,27 @@ export function openSqs(options: SqsOptions): AwsJsonService {
     return taken ? { Messages: taken.map((message) => viewMessage(queue, message, request)) } : {};
   }
 
+  const mustFind = (name: string) => {
+    const queue = queues.find(name);
+    if (!queue) throw sqsError('QueueDoesNotExist', `The queue ${name} does not exist.`);
+    return queue;
+  };
+
   return {
     targetPrefixes: ['AmazonSQS'],
     jsonVersion: '1.0',
     operations,
+    takeBack(queueName) {
+      const queue = mustFind(queueName);
+      messages.unreceive(queue, now());
+      wake(queue);
+    },
+    deliver(queueName, MessageBody) {
+      const queue = mustFind(queueName);
+      const message = checkSend(queue, { MessageBody });
+      atomically(state, () => storeMessage(messages, queue, message, now()));
+      wake(queue);
+    },
     async close() {
       polls.close();
       tasks.close();

@@ -1,6 +1,5 @@
-import type { AwsJsonService } from '#local/aws/kit/aws-endpoint.ts';
 import { openStateDatabase, type StateDatabase } from '#local/aws/kit/state-database.ts';
-import { openSqs } from '#local/aws/sqs/sqs.ts';
+import { openSqs, type Sqs } from '#local/aws/sqs/sqs.ts';
 
 const REGION = 'us-east-1';
 const ACCOUNT = '000000000000';
@@ -16,12 +15,13 @@ export class LocalSqs {
   /** Whether the clock moves on by a millisecond whenever it is read. */
   ticks = false;
   readonly state: StateDatabase;
-  readonly #service: AwsJsonService;
+  /** What it offers to the process it runs in. */
+  readonly service: Sqs;
   #closed = false;
 
   constructor(state = openStateDatabase()) {
     this.state = state;
-    this.#service = openSqs({
+    this.service = openSqs({
       state,
       now: () => (this.ticks ? this.now++ : this.now),
       region: REGION,
@@ -35,7 +35,7 @@ export class LocalSqs {
     input: Record<string, unknown>,
     signal = new AbortController().signal,
   ): Promise<Record<string, unknown>> {
-    const operation = this.#service.operations[name];
+    const operation = this.service.operations[name];
     if (!operation) throw new Error(`no operation ${name}`);
     return ((await operation(input, { signal })) ?? {}) as Record<string, unknown>;
   }
@@ -74,7 +74,7 @@ export class LocalSqs {
   async close({ keepState = false } = {}): Promise<void> {
     if (this.#closed) return;
     this.#closed = true;
-    await this.#service.close();
+    await this.service.close();
     if (!keepState) this.state.close();
   }
 }

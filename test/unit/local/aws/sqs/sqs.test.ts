@@ -13,6 +13,27 @@ afterEach(async () => {
   sqs = new LocalSqs();
 });
 
+describe('for the process it runs in', () => {
+  it('takes back what a dead receiver had, without counting the receive, and nothing else', async () => {
+    const dead = await sqs.createQueue('dead');
+    const queue = await sqs.createQueue('runs', { RedrivePolicy: sqs.redriveTo('dead', 1) });
+    await sqs.send(queue, 'received');
+    await sqs.receive(queue);
+    await sqs.send(queue, 'delayed', { DelaySeconds: 60 });
+    sqs.service.takeBack('runs');
+    expect(await sqs.bodies(queue)).toEqual(['received']);
+    expect(await sqs.bodies(queue)).toEqual([]);
+    expect(await sqs.bodies(dead)).toEqual([]);
+  });
+
+  it('sends what another service delivers', async () => {
+    const queue = await sqs.createQueue('followers');
+    sqs.service.deliver('followers', 'an event');
+    expect(await sqs.bodies(queue)).toEqual(['an event']);
+    expect(() => sqs.service.deliver('nobody', 'an event')).toThrow(/nobody/);
+  });
+});
+
 describe('a standard queue with message groups', () => {
   const fill = async (queue: string, group: string, count: number) => {
     for (let index = 0; index < count; index += 1) {
