@@ -23,10 +23,10 @@ async function sim(...argv: string[]): Promise<{ code: number; output: string }>
 }
 
 describe('the simulation', () => {
-  it('ORC-2…ORC-7, TRM-1…TRM-7, HST-5: 1,000 seeds break no promise and leave nothing unexplored', {
+  it('ORC-2…ORC-7, TRM-1…TRM-7, HST-5: 1,500 seeds break no promise and leave nothing unexplored', {
     timeout: LIMIT_MS,
   }, async () => {
-    const { code, output } = await sim('--seeds', '1000');
+    const { code, output } = await sim('--seeds', '1500');
     expect(output).toMatch(/violations +0\n/);
     expect(output).not.toContain('never seen:');
     expect(code).toBe(0);
