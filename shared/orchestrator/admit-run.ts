@@ -56,7 +56,10 @@ async function somebodyIsAhead(deps: AdmissionDeps, waiter: Waiter): Promise<boo
   }
 }
 
-/** Takes a run off the list if it is the first there, and calls the one behind it. */
+/**
+ * Takes a run that waits no more off the list if it is the first there, and calls the one behind it. A surplus message
+ * of a run that left before calls nobody: else every repeat would become a message for each run behind it in turn.
+ */
 export async function passOn(
   deps: Pick<AdmissionDeps, 'waitList' | 'queue'>,
   head: RunHead,
@@ -64,6 +67,7 @@ export async function passOn(
   const first = await deps.waitList.first(head.tenantId);
   if (!first) return;
   if (first.runId === head.runId) await deps.waitList.leave(first);
+  else if (head.status !== 'queued') return;
   await callNext(deps, head.tenantId);
 }
 
