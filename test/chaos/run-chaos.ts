@@ -176,7 +176,7 @@ const share = (part: number) => `${String(Math.round(part * 100)).padStart(3)} %
 function runViolations(stored: StoredRun, witness: Witness, tap: BusTap): string[] {
   return [
     ...logViolations(stored),
-    ...endingViolations(stored),
+    ...endingViolations(stored, witness),
     ...engineViolations(stored, witness),
     ...busViolations(stored, tap),
   ].map((what) => `${stored.view.runId} (${stored.run.plan.key}): ${what}`);

@@ -42,7 +42,7 @@ const witnessOf = (...lives: EngineLife[]) => ({ livesOf: () => lives }) as unkn
 it('finds nothing wrong with a run as it should be', () => {
   const each = stored();
   expect(logViolations(each)).toEqual([]);
-  expect(endingViolations(each)).toEqual([]);
+  expect(endingViolations(each, witnessOf(life(1)))).toEqual([]);
   expect(engineViolations(each, witnessOf(life(1)))).toEqual([]);
 });
 
@@ -76,15 +76,25 @@ describe('finds', () => {
 
   it('an ending that no kill explains', () => {
     const each = stored(['run.queued', 'run.failed'], 'failed');
-    expect(endingViolations(each).join()).toMatch(/not hit, ended failed/);
+    expect(endingViolations(each, witnessOf(life(1))).join()).toMatch(/not hit, ended failed/);
     each.run.hit = true;
-    expect(endingViolations(each)).toEqual([]);
+    expect(endingViolations(each, witnessOf(life(1)))).toEqual([]);
+  });
+
+  it('a success of a script that crashes, unless nothing ran in its first attempt', () => {
+    const run = track({ ...plan, kind: 'crashing_once', expected: 'failed' }, 0);
+    run.hit = true;
+    const each = { ...stored(), run };
+    expect(endingViolations(each, witnessOf(life(1))).join()).toMatch(/ended completed/);
+    expect(endingViolations(each, witnessOf(life(2)))).toEqual([]);
   });
 
   it('a status that changed after the end', () => {
     const each = stored();
     each.run.statuses.push('running', 'failed');
-    expect(endingViolations(each).join()).toMatch(/pollers saw running → failed/);
+    expect(endingViolations(each, witnessOf(life(1))).join()).toMatch(
+      /pollers saw running → failed/,
+    );
   });
 
   it('a second engine of a run that may not be repeated', () => {
